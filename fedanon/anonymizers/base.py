@@ -1,0 +1,129 @@
+"""Anonymizer: a table goes in, a verified release comes out.
+
+A method implements :meth:`Anonymizer.draft`, or, if it forms classes of at least k people, only
+:meth:`KAnonymizer.partition`. Everything else, repair, publication, claim and verification, happens here.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from fedanon._version import __version__
+from fedanon.anonymizers import parameters
+from fedanon.anonymizers.parameters import parameter
+from fedanon.anonymizers.publishing import publish_smallest_cells
+from fedanon.anonymizers.repair import merge_short_groups
+from fedanon.data.cells import Cells
+from fedanon.data.groups import Groups
+from fedanon.data.recoding import NearestGroup
+from fedanon.data.release import Claim, Provenance, Recoding, Release, release_of
+from fedanon.data.schema import Categorical
+from fedanon.data.table import Table
+from fedanon.errors import ConfigError, InfeasibleError
+from fedanon.privacy.k_anonymity import KAnonymity
+from fedanon.privacy.verification import verify
+
+Rng = np.random.Generator
+
+
+@dataclass(frozen=True)
+class Draft:
+    """What a method has worked out, before it is verified and becomes a release."""
+
+    groups: Groups
+    cells: Mapping[str, Cells]
+    recoding: Recoding
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Anonymizer(ABC):
+    """Base of all methods; parameters are keyword-only dataclass fields, stored as given."""
+
+    name: ClassVar[str]
+    #: every kept original lies inside its published cell
+    truthful: ClassVar[bool] = True
+    #: numeric quasi-identifiers only
+    numeric_only: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        parameters.check(self)
+
+    def anonymize(self, table: Table, *, rng: Rng | int) -> Release:
+        """Publish ``table``; the release has passed verification. ``rng`` is a generator or a seed."""
+        generator = np.random.default_rng(rng)
+        self._refuse_unfit(table)
+        draft = self.draft(table, generator)
+        release = release_of(
+            table,
+            draft.groups,
+            draft.cells,
+            claim=self.claim(),
+            provenance=self._provenance(table, generator, draft.notes),
+            recoding=draft.recoding,
+        )
+        return verify(release, table)
+
+    @abstractmethod
+    def draft(self, table: Table, rng: Rng) -> Draft:
+        """The groups and cells to publish."""
+
+    def claim(self) -> Claim | None:
+        """What the release promises; nothing unless a method says otherwise."""
+        return None
+
+    def _refuse_unfit(self, table: Table) -> None:
+        if not table.columns:
+            raise ConfigError("The schema declares no quasi-identifying columns; there is nothing to anonymise.")
+        categorical = [c.name for c in table.columns if isinstance(c.attribute, Categorical)]
+        if self.numeric_only and categorical:
+            raise ConfigError(
+                f"The method {self.name!r} takes numeric quasi-identifiers only. Categorical: {', '.join(categorical)}."
+            )
+        missing = [c.name for c in table.columns if c.has_missing]
+        if self.numeric_only and missing:
+            raise ConfigError(f"The method {self.name!r} takes no missing values. Columns: {', '.join(missing)}.")
+
+    def _provenance(self, table: Table, rng: Rng, notes: tuple[str, ...]) -> Provenance:
+        entropy: Any = getattr(rng.bit_generator.seed_seq, "entropy", None)
+        return Provenance(
+            method=self.name,
+            parameters=asdict(self),
+            seed=entropy if isinstance(entropy, int) else None,
+            version=__version__,
+            data_sha256=table.sha256,
+            schema_sha256=table.schema.sha256,
+            notes=notes,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class KAnonymizer(Anonymizer):
+    """Base of the methods that publish classes of at least k people."""
+
+    k: int = parameter(help="minimum number of people in an equivalence class", at_least=2)
+
+    def claim(self) -> Claim:
+        """k-anonymity."""
+        return KAnonymity(k=self.k)
+
+    def _refuse_unfit(self, table: Table) -> None:
+        super()._refuse_unfit(table)
+        if table.n_persons < self.k:
+            raise InfeasibleError(
+                f"The table holds {table.n_persons} people, fewer than k={self.k}: no release can be {self.k}-anonymous."
+            )
+
+    def draft(self, table: Table, rng: Rng) -> Draft:
+        """Partition the rows, merge what holds too few people, publish the smallest cells."""
+        groups = merge_short_groups(table, Groups.of(self.partition(table, rng)), KAnonymity(k=self.k))
+        return Draft(groups, publish_smallest_cells(table, groups), NearestGroup())
+
+    def partition(self, table: Table, rng: Rng) -> Any:
+        """Group number of every row, each group with at least k rows; -1 suppresses a row."""
+        raise TypeError(f"{type(self).__name__} must define partition() or draft().")

@@ -1,0 +1,271 @@
+"""Table: a checked DataFrame with its schema; quasi-identifiers are encoded once to small integers.
+
+Code order carries the geometry: numeric codes follow the values, categorical codes follow the leaves of the
+taxonomy in depth-first order. A missing value, where the policy allows one, is always the last code.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal, get_args
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from fedanon.data.groups import Groups
+from fedanon.data.hierarchy import FloatArray, Hierarchy, IntArray
+from fedanon.data.schema import Categorical, Numeric, Schema
+from fedanon.errors import ConfigError, DataError, SchemaError
+
+MissingPolicy = Literal["error", "category", "wildcard"]
+
+
+@dataclass(frozen=True, eq=False)
+class CodedColumn:
+    """One quasi-identifier as codes.
+
+    Parameters
+    ----------
+    attribute : its declaration.
+    values : numeric only, the value of every code (NaN for the missing code).
+    has_missing : whether the last code means missing.
+    """
+
+    attribute: Numeric | Categorical
+    values: FloatArray | None
+    has_missing: bool = False
+
+    @property
+    def name(self) -> str:
+        """Name of the column."""
+        return self.attribute.name
+
+    @property
+    def hierarchy(self) -> Hierarchy:
+        """The taxonomy of a categorical column."""
+        assert isinstance(self.attribute, Categorical)
+        return self.attribute.hierarchy
+
+    @property
+    def size(self) -> int:
+        """Number of codes."""
+        return len(self.values) if self.values is not None else self.hierarchy.n_leaves
+
+    @cached_property
+    def positions(self) -> FloatArray:
+        """Numeric values with the missing code placed one range beyond the end, so that it is far from all."""
+        assert isinstance(self.attribute, Numeric) and self.values is not None
+        return np.nan_to_num(self.values, nan=self.attribute.high + self.attribute.width)
+
+    def loss(self, low: NDArray[Any], high: NDArray[Any]) -> FloatArray:
+        """NCP of publishing the smallest cell that covers the codes low..high (eq. 6.1, 6.2)."""
+        if isinstance(self.attribute, Numeric):
+            extent = (self.positions[high] - self.positions[low]) / self.attribute.width
+            return np.asarray(np.minimum(extent, 1.0), dtype=np.float64)
+        return self.hierarchy.leaf_loss[self.hierarchy.common_ancestor(low, high)]
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A checked table; build it with :meth:`from_frame` or :func:`fedanon.data.csv_file.read_table`.
+
+    Parameters
+    ----------
+    frame : all columns but the identifying ones.
+    schema : the declaration, with the missing-value leaf added where the policy needs one.
+    columns : the quasi-identifiers, coded.
+    codes : one row a record, one column a quasi-identifier.
+    persons : number of the person of each row, or None where a row is a person.
+    missing : how missing quasi-identifiers are treated.
+    """
+
+    frame: pd.DataFrame
+    schema: Schema
+    columns: tuple[CodedColumn, ...]
+    codes: IntArray
+    persons: IntArray | None = None
+    missing: MissingPolicy = "error"
+
+    @classmethod
+    def from_frame(cls, frame: pd.DataFrame, schema: Schema, *, missing: MissingPolicy = "error") -> Table:
+        """Check ``frame`` against ``schema``, drop identifying columns and encode the quasi-identifiers.
+
+        ``missing``: 'error' refuses missing quasi-identifiers; 'category' makes missing a value of its own;
+        'wildcard' publishes '*' for them.
+        """
+        if missing not in get_args(MissingPolicy):
+            raise ConfigError(f"The 'missing' parameter must be one of: {', '.join(get_args(MissingPolicy))}.")
+        _check_columns(frame, schema)
+        kept = frame[[name for name in schema.names if name not in schema.identifying]]
+        coded = [_encode(frame[attribute.name], attribute, schema, missing) for attribute in schema.quasi_identifiers]
+        codes = np.column_stack([codes for _, codes in coded]) if coded else np.empty((len(frame), 0), dtype=np.int32)
+        return cls(
+            frame=kept,
+            schema=schema.replacing(*(column.attribute for column, _ in coded)),
+            columns=tuple(column for column, _ in coded),
+            codes=np.ascontiguousarray(codes, dtype=np.int32),
+            persons=_persons(frame, schema),
+            missing=missing,
+        )
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    @property
+    def n_persons(self) -> int:
+        """Number of people in the table."""
+        return len(self) if self.persons is None else int(self.persons.max(initial=-1)) + 1
+
+    def take(self, rows: NDArray[Any] | Sequence[int]) -> Table:
+        """The table of some rows, in the given order."""
+        rows = np.asarray(rows)
+        columns, codes = [], np.ascontiguousarray(self.codes[rows])
+        for i, column in enumerate(self.columns):
+            if column.values is not None:
+                used, codes[:, i] = np.unique(codes[:, i], return_inverse=True)
+                values = column.values[used]
+                column = replace(column, values=values, has_missing=bool(np.isnan(values).any()))
+            columns.append(column)
+        persons = None if self.persons is None else np.unique(self.persons[rows], return_inverse=True)[1]
+        return replace(
+            self,
+            frame=self.frame.iloc[rows],
+            columns=tuple(columns),
+            codes=codes,
+            persons=None if persons is None else persons.astype(np.int32),
+        )
+
+    @cached_property
+    def distinct(self) -> Groups:
+        """The groups of rows with equal quasi-identifiers, in lexicographic order."""
+        return Groups.equal_rows(self.codes)
+
+    @cached_property
+    def sha256(self) -> str:
+        """Hash of the rows and the schema."""
+        digest = hashlib.sha256(self.schema.sha256.encode())
+        digest.update(pd.util.hash_pandas_object(self.frame, index=False).to_numpy().tobytes())
+        digest.update(b"" if self.persons is None else self.persons.tobytes())
+        return digest.hexdigest()
+
+    def with_taxonomies(self) -> Table:
+        """Numeric quasi-identifiers that declare a hierarchy become categorical (their values as text)."""
+        frame, schema = self.frame, self.schema
+        for attribute in schema.quasi_identifiers:
+            if isinstance(attribute, Numeric) and attribute.hierarchy is not None:
+                schema = schema.replacing(Categorical(attribute.name, attribute.role, attribute.hierarchy))
+        if schema is self.schema:
+            return self
+        plain = replace(schema, person_id=None, attributes=tuple(a for a in schema.attributes if a.name in frame))
+        coded = Table.from_frame(frame, plain, missing=self.missing)
+        return replace(coded, persons=self.persons)
+
+
+# ---- checks and encoding ------------------------------------------------------------------------
+
+
+def _check_columns(frame: pd.DataFrame, schema: Schema) -> None:
+    names = [str(name) for name in frame.columns]
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise SchemaError(f"The data have columns of the same name: {', '.join(repeated)}.")
+    absent = [name for name in schema.names if name not in names]
+    if absent:
+        raise SchemaError(f"The data lack {len(absent)} declared columns: {_some(absent)}.")
+    undeclared = [name for name in names if name not in schema.names]
+    if undeclared:
+        raise SchemaError(f"The data have {len(undeclared)} columns that the schema does not declare: {_some(undeclared)}.")
+    if len(frame) == 0:
+        raise DataError("The table has no rows.")
+
+
+def _some(names: Sequence[str], most: int = 10) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def _persons(frame: pd.DataFrame, schema: Schema) -> IntArray | None:
+    if schema.person_id is None:
+        return None
+    ids = frame[schema.person_id]
+    absent = int(ids.isna().sum())
+    if absent:
+        raise SchemaError(f"The person_id column {schema.person_id!r} has {absent} missing values.")
+    return pd.factorize(ids, sort=True)[0].astype(np.int32)
+
+
+def missing_mask(column: pd.Series[Any], schema: Schema) -> NDArray[np.bool_]:
+    """Which cells of a column are missing: empty, or one of the schema's tokens."""
+    mask = column.isna()
+    if schema.missing_values and not pd.api.types.is_numeric_dtype(column):
+        mask |= column.isin(schema.missing_values)
+    return mask.to_numpy(dtype=bool)
+
+
+def _encode(
+    column: pd.Series[Any], attribute: Numeric | Categorical, schema: Schema, missing: MissingPolicy
+) -> tuple[CodedColumn, IntArray]:
+    absent = missing_mask(column, schema)
+    count = int(absent.sum())
+    if count and missing == "error":
+        raise SchemaError(
+            f"The quasi-identifier {attribute.name!r} has {count} missing values; "
+            "choose a policy for them: missing='category' or missing='wildcard'."
+        )
+    if isinstance(attribute, Numeric):
+        return _encode_numeric(column, attribute, absent)
+    return _encode_categorical(column, attribute, absent)
+
+
+def numbers(column: pd.Series[Any], attribute: Numeric, absent: NDArray[np.bool_]) -> FloatArray:
+    """The values of a numeric column as floats (NaN where absent), checked against the declaration."""
+    parsed = pd.to_numeric(column.where(~absent), errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    _refuse(np.isnan(parsed) & ~absent, attribute, "that are not numbers")
+    _refuse(np.isinf(parsed), attribute, "that are infinite")
+    outside = (parsed < attribute.low) | (parsed > attribute.high)
+    _refuse(outside, attribute, f"outside the declared range [{attribute.low:g}, {attribute.high:g}]")
+    if attribute.integer:
+        _refuse(~absent & (parsed != np.floor(parsed)), attribute, "that are not whole numbers")
+    return parsed
+
+
+def _refuse(bad: NDArray[np.bool_], attribute: Numeric | Categorical, what: str) -> None:
+    count = int(bad.sum())
+    if count:
+        raise SchemaError(f"The column {attribute.name!r} has {count} values {what}.")
+
+
+def _encode_numeric(
+    column: pd.Series[Any], attribute: Numeric, absent: NDArray[np.bool_]
+) -> tuple[CodedColumn, IntArray]:
+    values, codes = np.unique(numbers(column, attribute, absent), return_inverse=True)  # NaN sorts last
+    return CodedColumn(attribute, values, bool(absent.any())), codes.astype(np.int32)
+
+
+def texts(column: pd.Series[Any]) -> pd.Series[Any]:
+    """A categorical column as text; whole floats lose their '.0'."""
+    if pd.api.types.is_float_dtype(column):
+        kept = column.dropna()
+        if (kept == np.floor(kept)).all():
+            column = column.astype("Int64")
+    if pd.api.types.is_string_dtype(column):
+        return column
+    return column.astype("string")
+
+
+def _encode_categorical(
+    column: pd.Series[Any], attribute: Categorical, absent: NDArray[np.bool_]
+) -> tuple[CodedColumn, IntArray]:
+    hierarchy = attribute.hierarchy
+    values = pd.Categorical(texts(column).where(~absent))
+    lookup = np.array([hierarchy.codes.get(str(value), -1) for value in values.categories], dtype=np.int32)
+    codes = np.append(lookup, np.int32(-1))[values.codes]
+    _refuse((codes < 0) & ~absent, attribute, f"(of {int((lookup < 0).sum())} kinds) that its taxonomy does not list")
+    if absent.any():
+        hierarchy = hierarchy.with_missing()
+        codes = np.where(absent, hierarchy.n_leaves - 1, codes).astype(np.int32)
+    return CodedColumn(Categorical(attribute.name, attribute.role, hierarchy), None, bool(absent.any())), codes
