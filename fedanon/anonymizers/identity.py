@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.anonymizers.base import Anonymizer, Draft, Rng
-from fedanon.anonymizers.publishing import smallest_cells
-from fedanon.data.cells import Cells
-from fedanon.data.recoding import PerColumn, cells_per_column
-from fedanon.data.table import CodedColumn, Table
+from fedanon.anonymizers.publishing import own_cells
+from fedanon.data.recoding import ColumnRecoder, PerColumn, cells_per_column
+from fedanon.data.table import Table
 
 
 @ANONYMIZERS.register("identity")
@@ -23,10 +20,7 @@ class Identity(Anonymizer):
 
     def draft(self, table: Table, rng: Rng) -> Draft:
         """One group a distinct row."""
-
-        def itself(column: CodedColumn) -> Cells:
-            codes = np.arange(column.size, dtype=np.int32)
-            return smallest_cells(table, column, codes, codes)
-
-        recoders = {column.name: itself for column in table.columns}
+        recoders: dict[str, ColumnRecoder] = {
+            column.name: lambda new: own_cells(table, new) for column in table.columns
+        }
         return Draft(table.distinct, cells_per_column(table, table.distinct, recoders), PerColumn(recoders))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedanon.data.cells import Cells, Intervals, Nodes, whole_range
+from fedanon.data.cells import Cells, Intervals, Nodes, Numbers, whole_range
 from fedanon.data.groups import Groups
 from fedanon.data.hierarchy import IntArray
 from fedanon.data.schema import Numeric
@@ -36,3 +36,18 @@ def _intervals(column: CodedColumn, low: IntArray, high: IntArray, *, wildcard: 
     everything = whole_range(column.attribute, len(low))
     open_ = np.isnan(cells.high) & (wildcard | ~np.isnan(cells.low))
     return Intervals(np.where(open_, everything.low, cells.low), np.where(open_, everything.high, cells.high))
+
+
+def own_cells(table: Table, column: CodedColumn) -> Cells:
+    """A cell for every code of a column that publishes the code itself."""
+    codes = np.arange(column.size, dtype=np.int32)
+    return smallest_cells(table, column, codes, codes)
+
+
+def publish_means(table: Table, groups: Groups) -> dict[str, Cells]:
+    """Group means of numeric columns; not any record's true value."""
+    cells: dict[str, Cells] = {}
+    for i, column in enumerate(table.columns):
+        assert column.values is not None
+        cells[column.name] = Numbers(groups.mean(column.values[table.codes[:, i]]))
+    return cells

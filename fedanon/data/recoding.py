@@ -21,6 +21,8 @@ ColumnRecoder = Callable[[CodedColumn], Cells]
 class NearestGroup:
     """A new row takes the cells of the group that has to grow least, by NCP, to hold it."""
 
+    columnwise = False
+
     def apply(self, release: Release, table: Table) -> tuple[IntArray, Mapping[str, Cells]]:
         """Group of every new row; the cells are those of the release."""
         from fedanon.kernels.nearest import nearest_extent
@@ -37,6 +39,8 @@ class NearestGroup:
 @dataclass(frozen=True)
 class PerColumn:
     """Every column is mapped alone: ``recoders[name]`` gives a cell for each of its codes."""
+
+    columnwise = True
 
     recoders: Mapping[str, ColumnRecoder]
 

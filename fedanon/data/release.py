@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 import pandas as pd
@@ -40,6 +41,9 @@ class Claim(Protocol):
 
 class Recoding(Protocol):
     """How the generalisation of a release is applied to rows it was not made from."""
+
+    #: whether every column is generalised alone
+    columnwise: ClassVar[bool]
 
     def apply(self, release: Release, table: Table) -> tuple[IntArray, Mapping[str, Cells]]:
         """Group number of every new row, and the cells of these groups."""
@@ -103,6 +107,13 @@ class Release:
         labels = np.append(equal.labels, np.int32(-1))[self.groups.labels]
         return Groups.of(labels)
 
+    def groups_of(self, name: str) -> Groups:
+        """The rows generalised together in one column: the groups, or those that share the cell if columns are alone."""
+        if not self.recoding.columnwise:
+            return self.groups
+        equal = Groups.equal_rows(self.cells[name].keys())
+        return Groups(np.append(equal.labels, np.int32(-1))[self.groups.labels], equal.count)
+
     def row_cells(self, name: str) -> Cells:
         """The cells of one column row by row; only for a release without suppressed rows or masked by the caller."""
         return self.cells[name].take(np.maximum(self.groups.labels, 0))
@@ -123,14 +134,22 @@ class Release:
     def to_frame(self) -> pd.DataFrame:
         """The published table: original index and columns; suppressed rows show '*' and nothing else."""
         hidden = self.suppressed
-        frame = self.rest.copy()
+        frame = self.rest
         if hidden.any():
-            frame = frame.mask(hidden)
-        for name, cells in self.cells.items():
-            texts = np.append(cells.texts(), ROOT)
-            frame[name] = texts[np.where(hidden, len(cells), self.groups.labels)]
-        order = [name for name in self.schema.names if name not in self.schema.identifying]
-        return frame[order]
+            # whole numbers stay whole beside the cells that are now empty
+            frame = frame.astype({name: "Int64" for name in frame.select_dtypes("integer")})
+            frame = frame.mask(np.broadcast_to(hidden[:, None], frame.shape))
+        cells = {
+            name: np.append(column.texts(), ROOT)[np.where(hidden, len(column), self.groups.labels)]
+            for name, column in self.cells.items()
+        }
+        return pd.concat([frame, pd.DataFrame(cells, index=frame.index)], axis=1)[self.schema.published]
+
+    def to_csv(self, path: str | Path, table: Table) -> Path:
+        """Verify the release once more and write it with its manifest; ``table`` is what it was made from."""
+        from fedanon.data.release_file import write_release
+
+        return write_release(self, table, path)
 
 
 def release_of(

@@ -148,6 +148,11 @@ class Schema:
         """Names of the columns that are dropped at the border."""
         return [a.name for a in self.attributes if a.role is Role.IDENTIFYING]
 
+    @property
+    def published(self) -> list[str]:
+        """Names of all columns but the identifying ones."""
+        return [a.name for a in self.attributes if a.role is not Role.IDENTIFYING]
+
     def __getitem__(self, name: str) -> Attribute:
         for attribute in self.attributes:
             if attribute.name == name:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedanon.data.cells import Cells, Nodes, Numbers
-from fedanon.data.hierarchy import FloatArray, Hierarchy
+from fedanon.data.hierarchy import FloatArray, Hierarchy, IntArray
 from fedanon.data.schema import Categorical, Numeric
 from fedanon.data.table import CodedColumn, Table
 
@@ -94,3 +94,29 @@ def cell_bounds(cells: Cells, attribute: Numeric | Categorical) -> tuple[FloatAr
 
 def _node_bounds(nodes: NDArray[Any], tree: Hierarchy) -> tuple[FloatArray, FloatArray]:
     return tree.first[nodes].astype(np.float64), tree.last[nodes].astype(np.float64)
+
+
+class CodeTable(NamedTuple):
+    """Records as positions in one long list of all codes of all columns, so that one look-up table serves a row.
+
+    Parameters
+    ----------
+    flat : entry of each record and column in the list.
+    start : where each column begins in the list; one more entry marks the end.
+    position : the point coordinate of every entry.
+    """
+
+    flat: IntArray
+    start: NDArray[np.int64]
+    position: FloatArray
+
+
+def code_table(table: Table) -> CodeTable:
+    """The records of a table for kernels that compare one cell with very many records."""
+    start = np.concatenate([[0], np.cumsum([c.size for c in table.columns])]).astype(np.int64)
+    position = [
+        column.positions if column.values is not None else np.arange(column.size, dtype=np.float64)
+        for column in table.columns
+    ]
+    flat = np.ascontiguousarray(table.codes + start[:-1], dtype=np.int32)
+    return CodeTable(flat, start, np.concatenate(position))

@@ -7,6 +7,7 @@ taxonomy in depth-first order. A missing value, where the policy allows one, is 
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -100,7 +101,7 @@ class Table:
         if missing not in get_args(MissingPolicy):
             raise ConfigError(f"The 'missing' parameter must be one of: {', '.join(get_args(MissingPolicy))}.")
         _check_columns(frame, schema)
-        kept = frame[[name for name in schema.names if name not in schema.identifying]]
+        kept = frame[schema.published]
         coded = [_encode(frame[attribute.name], attribute, schema, missing) for attribute in schema.quasi_identifiers]
         codes = np.column_stack([codes for _, codes in coded]) if coded else np.empty((len(frame), 0), dtype=np.int32)
         return cls(
@@ -170,15 +171,19 @@ class Table:
 
 def _check_columns(frame: pd.DataFrame, schema: Schema) -> None:
     names = [str(name) for name in frame.columns]
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
-        raise SchemaError(f"The data have columns of the same name: {', '.join(repeated)}.")
-    absent = [name for name in schema.names if name not in names]
+    present, declared = set(names), set(schema.names)
+    absent = [name for name in schema.names if name not in present]
     if absent:
         raise SchemaError(f"The data lack {len(absent)} declared columns: {_some(absent)}.")
-    undeclared = [name for name in names if name not in schema.names]
+    # names that are not the schema's are quoted only now, when the first line has proved to be a header
+    repeated = sorted(name for name, count in Counter(names).items() if count > 1)
+    if repeated:
+        raise SchemaError(f"The data have columns of the same name: {_some(repeated)}.")
+    undeclared = [name for name in names if name not in declared]
     if undeclared:
-        raise SchemaError(f"The data have {len(undeclared)} columns that the schema does not declare: {_some(undeclared)}.")
+        raise SchemaError(
+            f"The data have {len(undeclared)} columns that the schema does not declare: {_some(undeclared)}."
+        )
     if len(frame) == 0:
         raise DataError("The table has no rows.")
 

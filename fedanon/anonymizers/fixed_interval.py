@@ -1,0 +1,47 @@
+"""Fixed intervals: numeric columns in bins of equal width, the simplest generalisation there is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedanon.anonymizers import ANONYMIZERS
+from fedanon.anonymizers.base import Anonymizer, Draft, Rng
+from fedanon.anonymizers.parameters import parameter
+from fedanon.anonymizers.publishing import own_cells
+from fedanon.data.cells import Cells, Intervals
+from fedanon.data.recoding import PerColumn, cells_per_column
+from fedanon.data.schema import Numeric
+from fedanon.data.table import CodedColumn, Table
+
+
+@ANONYMIZERS.register("fixed_interval")
+@dataclass(frozen=True, kw_only=True)
+class FixedInterval(Anonymizer):
+    """Every numeric column in ``n_bins`` bins of equal width over its declared range; claims nothing.
+
+    A value on the border of two bins belongs to the upper one. Categorical columns stay as they are.
+    """
+
+    name = "fixed_interval"
+
+    n_bins: int = parameter(5, help="number of bins of every numeric column", at_least=1)
+
+    def draft(self, table: Table, rng: Rng) -> Draft:
+        """Every numeric column recoded alone."""
+
+        def recode(column: CodedColumn) -> Cells:
+            return self._bins(column) if column.values is not None else own_cells(table, column)
+
+        recoders = {column.name: recode for column in table.columns}
+        notes = ("Fixed intervals are not k-anonymous: nothing is promised about this release.",)
+        return Draft(table.distinct, cells_per_column(table, table.distinct, recoders), PerColumn(recoders), notes)
+
+    def _bins(self, column: CodedColumn) -> Intervals:
+        attribute, values = column.attribute, column.values
+        assert isinstance(attribute, Numeric) and values is not None
+        edges = np.linspace(attribute.low, attribute.high, self.n_bins + 1)
+        at = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, self.n_bins - 1)
+        missing = np.isnan(values)
+        return Intervals(np.where(missing, np.nan, edges[at]), np.where(missing, np.nan, edges[at + 1]))
