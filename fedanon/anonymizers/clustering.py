@@ -32,8 +32,14 @@ class RecordClustering(KAnonymizer):
         return super().draft(table.with_taxonomies() if self.profile == "thesis" else table, rng)
 
     def partition(self, table: Table, rng: Rng) -> NDArray[np.int32]:
-        """Cluster the rows in a canonical order, so that the input's order does not matter."""
+        """Cluster the rows in a canonical order, so that the input's order does not matter.
+
+        The order decides between equally near records. The thesis's runs had their files' arbitrary order, so its
+        profile shuffles.
+        """
         canonical = table.distinct.order
+        if self.profile == "thesis":
+            canonical = rng.permutation(canonical)
         codes = code_table(table)
         codes = codes._replace(flat=codes.flat[canonical])
         labels = np.empty(len(table), dtype=np.int32)

@@ -135,17 +135,19 @@ class Gfkmc(WeightedClustering):
         values = np.column_stack([c.of_code[table.codes[:, i]] for i, c in enumerate(coarse)])
         equal = Groups.equal_rows(values)
         model = KAnonymity(k=self.k)
-        final = model.holds(table, equal)[equal.labels]
-        labels = np.where(final, equal.labels + len(table), -1).astype(np.int64)
-        chosen = [equal.first_rows]
-        rest = np.flatnonzero(~final)
+        final = model.holds(table, equal)
+        rest = np.flatnonzero(~final[equal.labels])
+        labels, shown = np.full(len(table), -1, dtype=np.int64), np.empty(0, dtype=np.int64)
         if rest.size:
             ordered = self._largest_first(equal, rest)
             labels[rest], seeds = self.cluster(table.columns, coarse, values[rest], ordered, rng)
-            chosen.insert(0, rest[seeds])
+            shown = rest[seeds]
+        labels = np.where(labels < 0, (np.cumsum(final) - 1 + len(shown))[equal.labels], labels)
+        shown = np.concatenate([shown, equal.first_rows[final]])
         groups = merge_short_groups(table, Groups.of(labels), model)
-        cells = self._publish(table, groups, coarse, values, np.concatenate(chosen))
-        return Draft(groups, cells, NearestGroup())
+        # a merged group is represented by the first of those it was made from
+        representative = shown[groups.minimum(labels)]
+        return Draft(groups, self._publish(table, groups, coarse, values, representative), NearestGroup())
 
     def _largest_first(self, equal: Groups, rest: NDArray[Any]) -> Groups:
         """The groups of equal rows among ``rest``; largest first where the thesis's code is followed."""
@@ -157,17 +159,16 @@ class Gfkmc(WeightedClustering):
         return Groups.of(rank[groups.labels])
 
     def _publish(
-        self, table: Table, groups: Groups, coarse: list[CoarseColumn], values: NDArray[Any], chosen: NDArray[Any]
+        self, table: Table, groups: Groups, coarse: list[CoarseColumn], values: NDArray[Any], rows: NDArray[Any]
     ) -> dict[str, Cells]:
         if self._rule == "lca":
             return publish_smallest_cells(table, groups)
         if self._rule == "centroid":
-            shown = values[_first_of(groups, chosen)]
+            shown = values[rows]
         elif self._rule == "most_common_record":
             shown = values[_most_common(groups, Groups.equal_rows(values).labels)]
         else:
-            picks = [_most_common(groups, values[:, i]) for i in range(values.shape[1])]
-            shown = np.column_stack([values[rows, i] for i, rows in enumerate(picks)])
+            shown = np.column_stack([column[_most_common(groups, column)] for column in values.T])
         return {c.name: coarse[i].publish(shown[:, i]) for i, c in enumerate(table.columns)}
 
 
@@ -186,14 +187,6 @@ class Wkmca(WeightedClustering):
         values = np.column_stack([c.of_code[table.codes[:, i]] for i, c in enumerate(coarse)])
         labels, _ = self.cluster(table.columns, coarse, values, Groups(single, len(table)), rng)
         return labels
-
-
-def _first_of(groups: Groups, chosen: NDArray[Any]) -> NDArray[np.int64]:
-    """For every group the first of the chosen rows it holds; its first row if it holds none."""
-    rows = groups.first_rows.copy()
-    chosen = chosen[groups.labels[chosen] >= 0][::-1]
-    rows[groups.labels[chosen]] = chosen
-    return rows
 
 
 def _most_common(groups: Groups, values: NDArray[Any]) -> NDArray[np.int64]:

@@ -33,15 +33,27 @@ def check(component: Any) -> None:
 
 def describe(entry: Field[Any], hint: Any) -> str:
     """What a parameter accepts, in words."""
+    accepted = [_in_words(kind, entry) for kind in _kinds(hint)]
+    choices = [word for word in accepted if word.startswith("'")]
+    words = [word for word in accepted if not word.startswith("'")]
+    return " or ".join([f"one of {', '.join(choices)}"] * bool(choices) + words)
+
+
+def _kinds(hint: Any) -> list[Any]:
+    """The types and single values an annotation allows."""
     if get_origin(hint) is Literal:
-        return "one of " + ", ".join(repr(choice) for choice in get_args(hint))
-    kinds = [kind for kind in (get_args(hint) or (hint,)) if kind is not type(None)]
-    article = {"int": "an int", "float": "a float", "bool": "true or false", "str": "a text"}
-    text = " or ".join(article.get(getattr(kind, "__name__", ""), str(kind)) for kind in kinds)
+        return [repr(choice) for choice in get_args(hint)]
+    return [kind for part in get_args(hint) for kind in _kinds(part)] or [hint]
+
+
+def _in_words(kind: Any, entry: Field[Any]) -> str:
+    if isinstance(kind, str):
+        return kind
+    if kind not in (int, float):
+        return {bool: "true or false", str: "a text", type(None): "none"}[kind]
     low, high = entry.metadata.get("at_least"), entry.metadata.get("at_most")
-    text += f" >= {low:g}" if low is not None else ""
-    text += f"{' and' if low is not None else ''} <= {high:g}" if high is not None else ""
-    return text + (" or none" if type(None) in get_args(hint) else "")
+    bounds = [f"{sign} {bound:g}" for sign, bound in ((">=", low), ("<=", high)) if bound is not None]
+    return f"{'an' if kind is int else 'a'} {kind.__name__} {' and '.join(bounds)}".rstrip()
 
 
 def build(component: type[T], settings: Mapping[str, Any]) -> T:
@@ -60,30 +72,27 @@ def build(component: type[T], settings: Mapping[str, Any]) -> T:
 
 
 def _fits(value: Any, hint: Any, entry: Field[Any]) -> bool:
-    if get_origin(hint) is Literal:
-        return value in get_args(hint)
-    kinds = get_args(hint) or (hint,)
-    if value is None:
-        return type(None) in kinds
-    if isinstance(value, bool):
-        return bool in kinds
-    if not (type(value) in kinds or (isinstance(value, int) and float in kinds)):
+    kinds = _kinds(hint)
+    if repr(value) in kinds:
+        return True
+    numeric = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if type(value) not in kinds and not (numeric and isinstance(value, int) and float in kinds):
         return False
     low, high = entry.metadata.get("at_least"), entry.metadata.get("at_most")
-    return (low is None or value >= low) and (high is None or value <= high)
+    return not numeric or ((low is None or value >= low) and (high is None or value <= high))
 
 
 def _parse(value: Any, hint: Any) -> Any:
     """Text read as the annotated type; what does not parse is handed on, so that the check reports it."""
     if not isinstance(value, str):
         return value
-    kinds = get_args(hint) if get_origin(hint) is not Literal else tuple({type(c) for c in get_args(hint)})
-    for kind in kinds or (hint,):
-        if kind is type(None) and value.lower() in ("none", ""):
-            return None
-        if kind is bool and value.lower() in ("true", "false", "yes", "no", "1", "0"):
-            return value.lower() in ("true", "yes", "1")
-        if kind in (int, float):
+    kinds = _kinds(hint)
+    if type(None) in kinds and value.lower() == "none":
+        return None
+    if bool in kinds and value.lower() in ("true", "false"):
+        return value.lower() == "true"
+    for kind in (int, float):
+        if kind in kinds:
             try:
                 return kind(value)
             except ValueError:

@@ -79,7 +79,7 @@ def _checked_chunks(file: io.BufferedReader, name: str, *, wide: bool) -> Iterat
 
 
 def _line_ends(data: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    return (data == ord("\n")) | (data == ord("\r"))
+    return np.asarray((data == ord("\n")) | (data == ord("\r")), dtype=np.bool_)
 
 
 def _refuse_binary(start: bytes, name: str) -> None:

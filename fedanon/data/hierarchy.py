@@ -203,6 +203,8 @@ def _check_paths(paths: list[tuple[str, ...]], name: str) -> None:
         raise SchemaError(f"The hierarchy of {name!r} is empty.")
     if any(not path or not path[0] for path in paths):
         raise SchemaError(f"The hierarchy of {name!r} has a row without a leaf.")
+    if min(map(len, paths)) < 2:
+        raise SchemaError(f"The hierarchy of {name!r} has a value that is the root itself.")
     if max(map(len, paths)) > MAX_DEPTH:
         raise SchemaError(f"The hierarchy of {name!r} is deeper than {MAX_DEPTH} levels.")
     roots = {path[-1] for path in paths}

@@ -137,7 +137,7 @@ class Release:
         frame = self.rest
         if hidden.any():
             # whole numbers stay whole beside the cells that are now empty
-            frame = frame.astype({name: "Int64" for name in frame.select_dtypes("integer")})
+            frame = frame.astype(dict.fromkeys(frame.select_dtypes("integer"), "Int64"))
             frame = frame.mask(np.broadcast_to(hidden[:, None], frame.shape))
         cells = {
             name: np.append(column.texts(), ROOT)[np.where(hidden, len(column), self.groups.labels)]

@@ -96,7 +96,7 @@ def _csv_text(frame: pd.DataFrame) -> str:
     for i, name in enumerate(frame.columns):
         if not pd.api.types.is_numeric_dtype(frame[name]):
             texts = frame[name].map(lambda cell: guard(str(cell)), na_action="ignore")
-            guarded.isetitem(i, texts)
+            guarded.isetitem(i, texts.to_numpy(dtype=object))
     text = guarded.to_csv(index=False, lineterminator="\n")
     # the writer leaves a carriage return bare, which readers take for the end of a line
     return guarded.to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_ALL) if "\r" in text else text

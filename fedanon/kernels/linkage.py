@@ -63,4 +63,3 @@ def nearest_originals(distance, rest, bound, codes, shared, skip, weight, first_
 def _limit(best):
     """The largest distance that is tied with ``best``."""
     return best * (1.0 + SLACK) + 1e-15
-

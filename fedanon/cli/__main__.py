@@ -1,0 +1,5 @@
+"""`python -m fedanon.cli` does the same as `fedanon`."""
+
+from fedanon.cli import main
+
+main()

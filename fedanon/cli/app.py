@@ -1,0 +1,41 @@
+"""The commands, put together."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from fedanon._version import __version__
+from fedanon.cli import anonymize, check, compare, data, methods, schema
+
+app = typer.Typer(
+    name="fedanon",
+    help="Anonymise tabular health data where they are, check what was reached, and compare methods.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+app.command("anonymize")(anonymize.anonymize)
+app.command("check")(check.check)
+app.command("compare")(compare.compare)
+app.command("methods")(methods.methods)
+app.add_typer(data.app, name="data")
+app.add_typer(schema.app, name="schema")

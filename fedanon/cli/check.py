@@ -1,0 +1,117 @@
+"""`fedanon check`: what a released file holds, judged from the file itself."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fedanon.cli import options
+from fedanon.cli.output import console, print_json, print_table
+from fedanon.errors import DataError, PrivacyViolationError
+
+if TYPE_CHECKING:
+    from fedanon.data.release_file import ReleasedFrame
+    from fedanon.data.table import Table
+
+ORIGINAL_MEASURES = ("ncp", "ncp_published", "truthfulness", "linkage_expected", "linkage_expected_share", "il")
+
+
+def check(
+    release: Annotated[Path, typer.Argument(help="The released CSV file.")],
+    schema: Annotated[Path, typer.Option(help="Schema of the original table (TOML).")],
+    original: Annotated[Path | None, typer.Option(help="The original CSV file, to measure loss and truth.")] = None,
+    k: Annotated[int | None, typer.Option(help="Fail unless every class holds at least this many.", min=1)] = None,
+    missing: options.Missing = None,
+    encoding: options.Encoding = "utf-8",
+    as_json: options.Json = False,
+) -> None:
+    """Check a release: class sizes and risks from the file alone; with --original also loss, truth and linkage.
+
+    A manifest beside the file is compared with it. Exit code 2 if the manifest's claim, its hash or --k does not hold.
+    Rows are counted; people are counted only with --original and a schema that names a person_id column.
+    """
+    from fedanon.data.release_file import read_release
+    from fedanon.data.schema import Schema
+
+    declared = Schema.read(schema)
+    released = read_release(release, declared)
+    table = None
+    if original is not None:
+        table = options.load_table(file=original, dataset=None, schema=schema, missing=missing, encoding=encoding)
+    result = _class_measures(released, table)
+    if table is not None:
+        result |= _against_original(released, table)
+    result["manifest"] = _check_manifest(release)
+    promised = [wanted for wanted in (k, (result["manifest"] or {}).get("k")) if wanted is not None]
+    _enforce(result, max(promised, default=0))
+    if as_json:
+        print_json({"release": str(release), **result})
+    else:
+        _report(release, result)
+
+
+def _class_measures(released: ReleasedFrame, table: Table | None) -> dict[str, Any]:
+    classes = released.classes
+    sizes = classes.sizes
+    if table is not None and table.persons is not None and len(table) == len(released):
+        sizes = classes.distinct(table.persons)
+    kept = int(classes.sizes.sum())
+    return {
+        "n": len(released),
+        "suppressed": int(released.suppressed.sum()),
+        "classes": classes.count,
+        "k_reached": int(sizes.min()) if classes.count else 0,
+        "average_class_size": kept / classes.count if classes.count else float("nan"),
+        "prosecutor_risk": 1 / int(sizes.min()) if classes.count else 0.0,
+        "marketer_risk": classes.count / kept if kept else 0.0,
+    }
+
+
+def _against_original(released: ReleasedFrame, table: Table) -> dict[str, Any]:
+    from fedanon.data.reconstruction import reconstruct
+    from fedanon.metrics import evaluate
+
+    return dict(evaluate(table, reconstruct(released, table), ORIGINAL_MEASURES))
+
+
+def _check_manifest(release: Path) -> dict[str, Any] | None:
+    """The claim of the manifest beside the file; None if there is no manifest."""
+    from fedanon.data.release_file import manifest_path
+
+    path = manifest_path(release)
+    if not path.exists():
+        return None
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        expected, claim = document["csv_sha256"], document["claim"]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise DataError(f"The manifest {path.name} cannot be read.") from None
+    if hashlib.sha256(release.read_bytes()).hexdigest() != expected:
+        raise PrivacyViolationError(f"The file {release.name} is not the one its manifest describes (SHA-256 differs).")
+    return {"verified_hash": True, **(claim or {})}
+
+
+def _enforce(result: dict[str, Any], k: int) -> None:
+    if result["classes"] and result["k_reached"] < k:
+        raise PrivacyViolationError(
+            f"The release does not reach k={k}: its smallest equivalence class holds {result['k_reached']}."
+        )
+
+
+def _report(release: Path, result: dict[str, Any]) -> None:
+    from fedanon.metrics import METRICS
+
+    rows = [(METRICS[n].title if n in METRICS else n, v) for n, v in result.items() if n != "manifest"]
+    print_table(str(release.name), ["measure", "value"], rows)
+    claim = result["manifest"]
+    out = console()
+    if claim is None:
+        out.print("No manifest beside the file: nothing was promised, so nothing could be compared.")
+    elif "k" in claim:
+        out.print(f"The manifest's claim holds on the file: {claim['model']} with k={claim['k']}.")
+    else:
+        out.print("The manifest belongs to the file and promises nothing.")

@@ -1,0 +1,114 @@
+"""`fedanon compare`: loss and risk of many methods and many k on one table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fedanon.cli import options
+from fedanon.cli.output import console, print_json, print_table
+from fedanon.cli.runs import make_anonymizer, run
+from fedanon.errors import ConfigError, FedanonError
+
+if TYPE_CHECKING:
+    from fedanon.anonymizers.base import Anonymizer
+    from fedanon.data.table import Table
+
+COLUMNS = (
+    ("method", "method"),
+    ("k", "k"),
+    ("k_reached", "k reached"),
+    ("classes", "classes"),
+    ("ncp", "NCP"),
+    ("ncp_published", "NCP published"),
+    ("linkage_expected_share", "linked"),
+    ("truthfulness", "true cells"),
+    ("suppressed", "suppressed"),
+    ("seconds", "seconds"),
+)
+
+
+def compare(
+    file: options.InputFile = None,
+    dataset: options.Dataset = None,
+    client: options.Client = None,
+    schema: options.SchemaFile = None,
+    quasi: options.Quasi = None,
+    methods: Annotated[str, typer.Option(help="Methods a,b,c, or `all`.")] = "all",
+    k: Annotated[str, typer.Option("--k", help="Values of k: 3,5,10,20.")] = "5,10",
+    seed: options.Seed = 0,
+    missing: options.Missing = None,
+    encoding: options.Encoding = "utf-8",
+    plot: Annotated[Path | None, typer.Option(help="Also draw loss against risk into this file (PNG or SVG).")] = None,
+    as_json: options.Json = False,
+) -> None:
+    """Compare methods by information loss and re-identification risk across k.
+
+    A method that cannot run on the table is listed with the reason; the others go on.
+    """
+    runs = _plan(methods, _ks(k))
+    table = options.load_table(
+        file=file, dataset=dataset, client=client, schema=schema, quasi=quasi, missing=missing, encoding=encoding
+    )
+    results, failures = _run_all(runs, table, seed)
+    if plot is not None:
+        from fedanon.cli.tradeoff import draw_tradeoff
+
+        draw_tradeoff(results, plot)
+    if as_json:
+        print_json({"n": len(table), "seed": seed, "results": results, "failures": failures})
+        return
+    rows = [[result[key] for key, _ in COLUMNS] for result in results]
+    print_table(f"{len(table):,} rows, {len(table.columns)} quasi-identifiers", [title for _, title in COLUMNS], rows)
+    out = console()
+    for failure in failures:
+        out.print(f"Not run: {failure['method']}: {failure['reason']}")
+    out.print("NCP: information lost, from the original values (0 to 1). linked: share of records an attacker who knows")
+    out.print("all quasi-identifiers links back to the right person. true cells: published cells that are not false.")
+    if plot is not None:
+        out.print(f"Plot: {plot}")
+
+
+def _ks(text: str) -> list[int]:
+    try:
+        ks = sorted({int(part) for part in text.split(",")})
+    except ValueError:
+        raise ConfigError("--k takes whole numbers separated by commas.") from None
+    if ks[0] < 2:
+        raise ConfigError(f"The 'k' parameter must be an int >= 2. Got {ks[0]} instead.")
+    return ks
+
+
+def _plan(methods: str, ks: list[int]) -> list[Anonymizer]:
+    """Every method with every k; methods without k once."""
+    from fedanon.anonymizers import ANONYMIZERS
+    from fedanon.anonymizers.base import KAnonymizer
+
+    names = ANONYMIZERS.names() if methods == "all" else [name.strip() for name in methods.split(",")]
+    plan = []
+    for name in names:
+        takes_k = issubclass(ANONYMIZERS[name], KAnonymizer)
+        plan += [make_anonymizer(name, k, {}) for k in (ks if takes_k else [None])]
+    return plan
+
+
+def _run_all(
+    plan: list[Anonymizer], table: Table, seed: int
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    results: list[dict[str, Any]] = []
+    failures: dict[str, dict[str, Any]] = {}
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console(stderr=True), transient=True) as progress:
+        task = progress.add_task("", total=len(plan))
+        for anonymizer in plan:
+            progress.update(task, description=f"{anonymizer.name} k={getattr(anonymizer, 'k', '–')}")
+            try:
+                results.append(run(anonymizer, table, seed)[1])
+            except FedanonError as error:
+                failures.setdefault(anonymizer.name, {"method": anonymizer.name, "reason": str(error)})
+            progress.advance(task)
+    return results, list(failures.values())

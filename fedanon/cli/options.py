@@ -1,0 +1,88 @@
+"""Options several commands share, and how a table is found from them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fedanon.errors import ConfigError
+
+if TYPE_CHECKING:
+    from fedanon.data.table import Table
+
+InputFile = Annotated[Path | None, typer.Argument(metavar="INPUT", help="CSV file with a header line.")]
+Dataset = Annotated[str | None, typer.Option(help="A data set by name instead of a file; see `fedanon data list`.")]
+Client = Annotated[int | None, typer.Option(help="One client of a data set that is stored in partitions.", min=0)]
+SchemaFile = Annotated[Path | None, typer.Option("--schema", help="Schema of the file (TOML).")]
+Quasi = Annotated[
+    str | None, typer.Option("--qi", help="Numeric columns a,b,c (or `all`) as quasi-identifiers, instead of a schema.")
+]
+Missing = Annotated[
+    str | None, typer.Option(help="Missing quasi-identifiers: error (default), category (a value of its own), wildcard.")
+]
+Encoding = Annotated[str, typer.Option(help="Encoding of the file.")]
+Settings = Annotated[
+    list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the method; may be repeated.")
+]
+Seed = Annotated[int, typer.Option(help="Seed of all randomness.", min=0)]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
+
+
+def load_table(
+    *,
+    file: Path | None,
+    dataset: str | None,
+    client: int | None = None,
+    schema: Path | None = None,
+    quasi: str | None = None,
+    missing: str | None = None,
+    encoding: str = "utf-8",
+) -> Table:
+    """The table a command works on: a file with a schema or chosen columns, or a data set by name."""
+    if (file is None) == (dataset is None):
+        raise ConfigError("Give either an input file or --dataset NAME.")
+    if dataset is not None:
+        return _load_dataset(dataset, client, schema, quasi, missing)
+    if client is not None:
+        raise ConfigError("--client goes with --dataset.")
+    assert file is not None
+    return _load_file(file, schema, quasi, missing or "error", encoding)
+
+
+def _load_dataset(name: str, client: int | None, schema: Path | None, quasi: str | None, missing: str | None) -> Table:
+    from fedanon.data.datasets import load
+
+    given = [option for option, value in (("--schema", schema), ("--qi", quasi), ("--missing", missing)) if value]
+    if given:
+        raise ConfigError(f"{', '.join(given)} goes with an input file; a data set brings its own schema.")
+    return load(name, client=client)
+
+
+def _load_file(file: Path, schema: Path | None, quasi: str | None, missing: Any, encoding: str) -> Table:
+    from fedanon.data.csv_file import read_frame
+    from fedanon.data.infer import numeric_schema
+    from fedanon.data.schema import Schema
+    from fedanon.data.table import Table
+
+    if (schema is None) == (quasi is None):
+        raise ConfigError("Give either --schema FILE or --qi COLUMNS. `fedanon schema infer` proposes a schema.")
+    declared = Schema.read(schema) if schema is not None else None
+    frame = read_frame(file, encoding=encoding)
+    if declared is None:
+        assert quasi is not None
+        names = [name.strip() for name in quasi.split(",")]
+        declared = numeric_schema(frame, "all" if quasi == "all" else names)
+    return Table.from_frame(frame, declared, missing=missing)
+
+
+def parse_settings(settings: list[str] | None) -> dict[str, str]:
+    """``name=value`` texts as a mapping."""
+    pairs = {}
+    for setting in settings or []:
+        name, equals, value = setting.partition("=")
+        if not equals:
+            raise ConfigError(f"--set takes NAME=VALUE; {name!r} has no '='.")
+        pairs[name.strip()] = value.strip()
+    return pairs

@@ -1,0 +1,60 @@
+"""What commands print: tables for people, one JSON object for programs."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+
+def print_json(value: Any) -> None:
+    """One JSON value on standard output; numbers that do not exist become null."""
+    json.dump(_jsonable(value), sys.stdout, indent=2)
+    sys.stdout.write("\n")
+
+
+def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """A table for people; numbers to the right."""
+    from rich.table import Table
+
+    rows = [list(row) for row in rows]
+    table = Table(title=title, title_justify="left")
+    for i, column in enumerate(columns):
+        numeric = any(isinstance(row[i], (int, float)) for row in rows)
+        table.add_column(column, justify="right" if numeric else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(show(cell) for cell in row))
+    console().print(table)
+
+
+def console(*, stderr: bool = False) -> Any:
+    """A console as wide as the terminal, or wide enough for a table where output goes to a file."""
+    from rich.console import Console
+
+    width = None if sys.stdout.isatty() else 140
+    return Console(stderr=stderr, width=width, highlight=False, markup=False)
+
+
+def show(value: Any) -> str:
+    """A cell for people: four significant places, thousands separated, a dash where there is nothing."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "–"
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return str(value)
+    if float(value).is_integer() and abs(value) < 1e15:
+        return f"{int(value):,}"
+    return f"{value:,.1f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def _jsonable(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _jsonable(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_jsonable(item) for item in value]
+    if hasattr(value, "item") and not isinstance(value, (str, bytes)):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -1,0 +1,64 @@
+"""`fedanon schema`: propose a schema for a file, or check one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fedanon.cli import options
+from fedanon.cli.output import console, print_json, print_table
+from fedanon.errors import ConfigError
+
+app = typer.Typer(help="Propose a schema for a CSV file, or check one.", no_args_is_help=True)
+
+
+@app.command("infer")
+def infer(
+    file: Annotated[Path, typer.Argument(help="CSV file with a header line.")],
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Where to write it; else it is printed.")] = None,
+    encoding: options.Encoding = "utf-8",
+) -> None:
+    """Propose a schema: types, ranges and likely roles. A proposal only: read it before you use it."""
+    from fedanon.data.atomic import atomic_write
+    from fedanon.data.csv_file import read_frame
+    from fedanon.data.infer import infer_schema
+    from fedanon.data.schema_toml import schema_toml
+
+    text = schema_toml(infer_schema(read_frame(file, encoding=encoding), name=file.stem))
+    if output is None:
+        typer.echo(text, nl=False)
+        return
+    if output.exists():
+        raise ConfigError(f"The file {output} exists; a schema may hold your work, so it is not overwritten.")
+    atomic_write(output, text)
+    console().print(f"Written: {output}. Read the roles before you use it.")
+
+
+@app.command("check")
+def check(
+    schema: Annotated[Path, typer.Argument(help="Schema file (TOML).")],
+    file: Annotated[Path | None, typer.Argument(help="CSV file to check against it.")] = None,
+    missing: options.Missing = None,
+    encoding: options.Encoding = "utf-8",
+    as_json: options.Json = False,
+) -> None:
+    """Check a schema, and a file against it; warn of columns that could undo an anonymisation."""
+    from fedanon.data.lint import lint_schema
+    from fedanon.data.schema import Schema
+
+    declared = Schema.read(schema)
+    warnings: list[str] = []
+    if file is not None:
+        table = options.load_table(file=file, dataset=None, schema=schema, missing=missing, encoding=encoding)
+        warnings = lint_schema(table)
+    if as_json:
+        print_json({"schema": str(schema), "sha256": declared.sha256, "warnings": warnings})
+        return
+    rows = [(a.name, str(a.role), type(a).__name__.lower()) for a in declared.attributes]
+    print_table(declared.name, ["column", "role", "type"], rows)
+    out = console()
+    out.print("The file fits the schema." if file is not None else "The schema is well formed.")
+    for warning in warnings:
+        out.print(f"Warning: {warning}")

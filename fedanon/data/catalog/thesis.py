@@ -1,0 +1,82 @@
+"""Adult as the thesis had it: its ten clients, its taxonomies, its order of columns. Read from FEDANON_DATA."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from fedanon.data.arx import read_arx_hierarchy
+from fedanon.data.catalog import DATASETS, Dataset
+from fedanon.data.catalog.adult import complete_rows
+from fedanon.data.catalog.files import need
+from fedanon.data.csv_file import read_frame
+from fedanon.data.hierarchy import Hierarchy
+from fedanon.data.schema import Attribute, Categorical, Numeric, Role, Schema
+from fedanon.data.table import Table
+
+CLIENTS = 10
+QUASI_IDENTIFIERS = (
+    "sex",
+    "age",
+    "race",
+    "marital-status",
+    "education",
+    "native-country",
+    "workclass",
+    "occupation",
+)
+_TREES = {name: f"thesis_hierarchies/{name}.csv" for name in QUASI_IDENTIFIERS}
+_CLIENT_FILES = tuple(f"adult_thesis_clients/client_{i}.csv" for i in range(CLIENTS))
+
+
+def _client(number: int) -> Table:
+    return _table(_client_frame(_CLIENT_FILES[number]), "adult_thesis", "salary-class")
+
+
+def _all_clients() -> Table:
+    frames = [_client_frame(file) for file in _CLIENT_FILES]
+    return _table(pd.concat(frames, ignore_index=True), "adult_thesis", "salary-class")
+
+
+def _client_frame(file: str) -> pd.DataFrame:
+    return read_frame(need(file, dataset="adult_thesis"))
+
+
+def _central() -> Table:
+    return _table(complete_rows()[[*QUASI_IDENTIFIERS, "income"]], "adult_thesis_central", "income")
+
+
+def _table(frame: pd.DataFrame, dataset: str, target: str) -> Table:
+    attributes = [_attribute(name, frame, dataset) for name in QUASI_IDENTIFIERS]
+    classes = Categorical(target, Role.SENSITIVE, Hierarchy.flat(["<=50K", ">50K"]))
+    return Table.from_frame(frame, Schema((*attributes, classes), name=dataset, target=target))
+
+
+def _attribute(name: str, frame: pd.DataFrame, dataset: str) -> Attribute:
+    tree = read_arx_hierarchy(need(_TREES[name], dataset=dataset), name=name)
+    if name != "age":
+        return Categorical(name, Role.QUASI_IDENTIFYING, tree)
+    ages = frame["age"].astype(float)
+    return Numeric(name, Role.QUASI_IDENTIFYING, float(ages.min()), float(ages.max()), True, tree)
+
+
+_LICENCE = "CC BY 4.0 (data); division and trees not redistributed here"
+
+for _name, _dataset in {
+    "adult_thesis": Dataset(
+        "UCI Adult as divided among the ten clients of the thesis",
+        30162,
+        _LICENCE,
+        _all_clients,
+        (*_CLIENT_FILES, *_TREES.values()),
+        clients=CLIENTS,
+        read_client=_client,
+    ),
+    "adult_thesis_central": Dataset(
+        "UCI Adult, complete rows of adult.data, with the trees of the thesis",
+        30162,
+        _LICENCE,
+        _central,
+        tuple(_TREES.values()),
+    ),
+}.items():
+    DATASETS.register(_name)(_dataset)

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from metric_cases import WARD_GROUPS, released, wards
+
+from fedanon.data.cells import Intervals, Nodes
+from fedanon.metrics import disclosure_risk as risk
+from fedanon.metrics import equivalence_classes as sizes
+from fedanon.privacy.k_anonymity import KAnonymity
+
+
+def test_classes_by_hand() -> None:
+    table = wards()
+    release = released(table, WARD_GROUPS, claim=KAnonymity(k=2))
+    assert sizes.k_reached(table, release) == 2
+    assert sizes.classes(table, release) == 2
+    assert sizes.average_class_size(table, release) == 2.5
+    assert sizes.normalized_average_class_size(table, release) == 1.25
+    assert sizes.discernibility(table, release) == 9 + 4 + 6
+
+
+def test_groups_that_look_the_same_are_one_class() -> None:
+    table = wards()
+    everything = {
+        "age": Intervals(np.full(2, 20.0), np.full(2, 60.0)),
+        "ward": Nodes(np.full(2, 6, dtype=np.int32), table.columns[1].hierarchy),
+    }
+    release = released(table, WARD_GROUPS, everything)
+    assert sizes.classes(table, release) == 1
+    assert sizes.k_reached(table, release) == 5
+
+
+def test_risks_by_hand() -> None:
+    table = wards()
+    release = released(table, WARD_GROUPS)
+    assert risk.prosecutor_risk(table, release) == 0.5
+    assert risk.journalist_risk(table, release) == 0.5
+    assert risk.prosecutor_risk_average(table, release) == pytest.approx(2 / 5)
+    assert risk.marketer_risk(table, release) == pytest.approx(2 / 5)
+    assert risk.records_at_risk(table, release) == 1.0
+
+
+def test_five_people_are_not_at_risk() -> None:
+    table = wards()
+    assert risk.records_at_risk(table, released(table, [0, 0, 0, 0, 0, -1])) == 0.0
+    assert risk.records_at_risk(table, released(table, [0, 0, 0, 0, 0, 1])) == pytest.approx(1 / 6)
+
+
+def test_people_are_counted_not_rows() -> None:
+    table = replace(wards(), persons=np.array([0, 0, 1, 2, 2, 3], dtype=np.int32))
+    release = released(table, WARD_GROUPS)
+    assert sizes.k_reached(table, release) == 1
+    assert sizes.average_class_size(table, release) == 1.5
+    assert risk.prosecutor_risk(table, release) == 1.0
+    assert risk.marketer_risk(table, release) == pytest.approx((3 * 0.5 + 2 * 1) / 5)
+
+
+def test_no_claim_no_normalized_size() -> None:
+    table = wards()
+    assert math.isnan(sizes.normalized_average_class_size(table, released(table, WARD_GROUPS)))
