@@ -141,12 +141,8 @@ def nhanes_rows(source: Path) -> Iterator[Row]:
                 "general_health": NHANES_HEALTH[row["GeneralHealthCondition"]],
                 "bmi": decimals(row["BodyMassIndexKgm2"], 1),
                 "waist_cm": decimals(row["WaistCircumferenceCm"], 1),
-                "systolic_bp": mean_reading(
-                    [row[f"SystolicBloodPres{n}RdgMmHg"] for n in order], above=0.5
-                ),
-                "diastolic_bp": mean_reading(
-                    [row[f"DiastolicBloodPres{n}RdgMmHg"] for n in order], above=0.5
-                ),
+                "systolic_bp": mean_reading([row[f"SystolicBloodPres{n}RdgMmHg"] for n in order], above=0.5),
+                "diastolic_bp": mean_reading([row[f"DiastolicBloodPres{n}RdgMmHg"] for n in order], above=0.5),
                 "pulse": whole(row["60SecPulse30SecPulse2"]),
                 "total_cholesterol": whole(row["TotalCholesterolMgdl"]),
                 "hdl_cholesterol": whole(row["DirectHdlcholesterolMgdl"]),
@@ -171,9 +167,7 @@ def write_table(rows: list[Row], target: Path) -> str:
     writer.writerows(rows)
     data = buffer.getvalue().encode("utf-8")
     preset = 9 | lzma.PRESET_EXTREME
-    target.write_bytes(
-        lzma.compress(data, format=lzma.FORMAT_XZ, check=lzma.CHECK_CRC64, preset=preset)
-    )
+    target.write_bytes(lzma.compress(data, format=lzma.FORMAT_XZ, check=lzma.CHECK_CRC64, preset=preset))
     return hashlib.sha256(data).hexdigest()
 
 

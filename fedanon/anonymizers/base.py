@@ -116,7 +116,7 @@ class KAnonymizer(Anonymizer):
         super()._refuse_unfit(table)
         if table.n_persons < self.k:
             raise InfeasibleError(
-                f"The table holds {table.n_persons} people, fewer than k={self.k}: no release can be {self.k}-anonymous."
+                f"The table holds {table.n_persons} people, fewer than k={self.k}: nothing can be published."
             )
 
     def draft(self, table: Table, rng: Rng) -> Draft:

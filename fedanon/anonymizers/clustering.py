@@ -34,12 +34,9 @@ class RecordClustering(KAnonymizer):
     def partition(self, table: Table, rng: Rng) -> NDArray[np.int32]:
         """Cluster the rows in a canonical order, so that the input's order does not matter.
 
-        The order decides between equally near records. The thesis's runs had their files' arbitrary order, so its
-        profile shuffles.
+        The order decides between equally near records; the thesis profile keeps the file's, as its runs did.
         """
-        canonical = table.distinct.order
-        if self.profile == "thesis":
-            canonical = rng.permutation(canonical)
+        canonical = np.arange(len(table)) if self.profile == "thesis" else table.distinct.order
         codes = code_table(table)
         codes = codes._replace(flat=codes.flat[canonical])
         labels = np.empty(len(table), dtype=np.int32)

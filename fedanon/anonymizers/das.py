@@ -1,4 +1,4 @@
-"""DAS, dynamic anonymisation by separatrices: numeric columns in groups of equal frequency, as many as the elbow says."""
+"""DAS, dynamic anonymisation by separatrices: numeric columns cut at percentiles, as many as the elbow says."""
 
 from __future__ import annotations
 

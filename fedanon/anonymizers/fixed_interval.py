@@ -40,7 +40,8 @@ class FixedInterval(Anonymizer):
 
     def _bins(self, column: CodedColumn) -> Intervals:
         attribute, values = column.attribute, column.values
-        assert isinstance(attribute, Numeric) and values is not None
+        assert isinstance(attribute, Numeric)
+        assert values is not None
         edges = np.linspace(attribute.low, attribute.high, self.n_bins + 1)
         at = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, self.n_bins - 1)
         missing = np.isnan(values)

@@ -113,7 +113,11 @@ class Gfkmc(WeightedClustering):
     name = "gfkmc"
 
     profile: Literal["default", "paper", "thesis"] = parameter("default", help="which description to follow")
-    publish: Publish | None = parameter(None, help="what stands for a cluster; lca in the default profile, else centroid")
+    publish: Publish | None = parameter(
+        None, help="what stands for a cluster; lca by default, centroid in other profiles"
+    )
+
+    das: bool | None = parameter(None, help="numbers go through DAS first; by default in all profiles but 'thesis'")
 
     @property
     def truthful(self) -> bool:  # type: ignore[override]
@@ -131,7 +135,7 @@ class Gfkmc(WeightedClustering):
 
     def draft(self, table: Table, rng: Rng) -> Draft:
         """Group equal coarse rows; those of at least k are final, the rest is clustered."""
-        coarse = coarse_columns(table, das=not self.as_coded, parents=True)
+        coarse = coarse_columns(table, das=not self.as_coded if self.das is None else self.das, parents=True)
         values = np.column_stack([c.of_code[table.codes[:, i]] for i, c in enumerate(coarse)])
         equal = Groups.equal_rows(values)
         model = KAnonymity(k=self.k)
@@ -166,9 +170,9 @@ class Gfkmc(WeightedClustering):
         if self._rule == "centroid":
             shown = values[rows]
         elif self._rule == "most_common_record":
-            shown = values[_most_common(groups, Groups.equal_rows(values).labels)]
+            shown = values[_most_common(groups, Groups.equal_rows(values).labels, rows)]
         else:
-            shown = np.column_stack([column[_most_common(groups, column)] for column in values.T])
+            shown = np.column_stack([column[_most_common(groups, column, rows)] for column in values.T])
         return {c.name: coarse[i].publish(shown[:, i]) for i, c in enumerate(table.columns)}
 
 
@@ -189,11 +193,12 @@ class Wkmca(WeightedClustering):
         return labels
 
 
-def _most_common(groups: Groups, values: NDArray[Any]) -> NDArray[np.int64]:
-    """For every group a row that holds its most frequent value; the smallest of equally frequent ones."""
+def _most_common(groups: Groups, values: NDArray[Any], centroids: NDArray[Any]) -> NDArray[np.int64]:
+    """For every group a row that holds its most frequent value; ties go to the centroid's, then to the smallest."""
     pairs = Groups.equal_rows(np.column_stack([groups.labels, values]))
     rows = pairs.first_rows
-    best = np.lexsort((pairs.sizes * -1, groups.labels[rows]))
-    owner = groups.labels[rows][best]
-    first = np.flatnonzero(np.r_[True, owner[1:] != owner[:-1]] & (owner >= 0))
+    owner = groups.labels[rows]
+    score = 2 * pairs.sizes + (values[rows] == values[centroids][owner])
+    best = np.lexsort((-score, owner))
+    first = np.flatnonzero(np.r_[True, np.diff(owner[best]) > 0] & (owner[best] >= 0))
     return np.asarray(rows[best[first]])

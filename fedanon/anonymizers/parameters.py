@@ -11,9 +11,7 @@ from fedanon.errors import ConfigError
 T = TypeVar("T")
 
 
-def parameter(
-    default: Any = MISSING, *, help: str, at_least: float | None = None, at_most: float | None = None
-) -> Any:
+def parameter(default: Any = MISSING, *, help: str, at_least: float | None = None, at_most: float | None = None) -> Any:
     """A dataclass field with a help text and bounds."""
     metadata = {"help": help, "at_least": at_least, "at_most": at_most}
     return field(metadata=metadata) if default is MISSING else field(default=default, metadata=metadata)

@@ -29,7 +29,8 @@ def smallest_cells(table: Table, column: CodedColumn, low: IntArray, high: IntAr
 
 
 def _intervals(column: CodedColumn, low: IntArray, high: IntArray, *, wildcard: bool) -> Intervals:
-    assert isinstance(column.attribute, Numeric) and column.values is not None
+    assert isinstance(column.attribute, Numeric)
+    assert column.values is not None
     cells = Intervals(column.values[low], column.values[high])
     if not column.has_missing:
         return cells

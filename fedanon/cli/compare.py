@@ -65,7 +65,9 @@ def compare(
     out = console()
     for failure in failures:
         out.print(f"Not run: {failure['method']}: {failure['reason']}")
-    out.print("NCP: information lost, from the original values (0 to 1). linked: share of records an attacker who knows")
+    out.print(
+        "NCP: information lost, from the original values (0 to 1). linked: share of records an attacker who knows"
+    )
     out.print("all quasi-identifiers links back to the right person. true cells: published cells that are not false.")
     if plot is not None:
         out.print(f"Plot: {plot}")
@@ -94,9 +96,7 @@ def _plan(methods: str, ks: list[int]) -> list[Anonymizer]:
     return plan
 
 
-def _run_all(
-    plan: list[Anonymizer], table: Table, seed: int
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def _run_all(plan: list[Anonymizer], table: Table, seed: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     results: list[dict[str, Any]] = []
@@ -105,7 +105,7 @@ def _run_all(
     with Progress(*columns, console=console(stderr=True), transient=True) as progress:
         task = progress.add_task("", total=len(plan))
         for anonymizer in plan:
-            progress.update(task, description=f"{anonymizer.name} k={getattr(anonymizer, 'k', '–')}")
+            progress.update(task, description=f"{anonymizer.name} k={getattr(anonymizer, 'k', '-')}")
             try:
                 results.append(run(anonymizer, table, seed)[1])
             except FedanonError as error:

@@ -23,7 +23,9 @@ def list_datasets(as_json: options.Json = False) -> None:
     if as_json:
         print_json([asdict(info) for info in found])
         return
-    rows = [(i.name, i.rows, "bundled" if i.bundled else "yes" if i.available else "no", i.licence, i.title) for i in found]
+    rows = [
+        (i.name, i.rows, "bundled" if i.bundled else "yes" if i.available else "no", i.licence, i.title) for i in found
+    ]
     print_table("Data sets", ["name", "rows", "at hand", "licence", "what"], rows)
 
 

@@ -20,7 +20,8 @@ Quasi = Annotated[
     str | None, typer.Option("--qi", help="Numeric columns a,b,c (or `all`) as quasi-identifiers, instead of a schema.")
 ]
 Missing = Annotated[
-    str | None, typer.Option(help="Missing quasi-identifiers: error (default), category (a value of its own), wildcard.")
+    str | None,
+    typer.Option(help="Missing quasi-identifiers: error (default), category (a value of its own), wildcard."),
 ]
 Encoding = Annotated[str, typer.Option(help="Encoding of the file.")]
 Settings = Annotated[

@@ -40,7 +40,7 @@ def console(*, stderr: bool = False) -> Any:
 def show(value: Any) -> str:
     """A cell for people: four significant places, thousands separated, a dash where there is nothing."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
-        return "–"
+        return "-"
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return str(value)
     if float(value).is_integer() and abs(value) < 1e15:

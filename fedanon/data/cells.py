@@ -40,9 +40,7 @@ class Intervals:
     def texts(self) -> NDArray[np.object_]:
         """Cells for people: '[17, 25]', or '17' where the interval is a point."""
         low, high = _number_texts(self.low), _number_texts(self.high)
-        return np.array(
-            [a if a == b else f"[{a}, {b}]" for a, b in zip(low, high, strict=True)], dtype=object
-        )
+        return np.array([a if a == b else f"[{a}, {b}]" for a, b in zip(low, high, strict=True)], dtype=object)
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,6 +8,7 @@ and every loss is a function of that pair.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -234,7 +235,7 @@ def _parents(paths: list[tuple[str, ...]], name: str) -> dict[str, str]:
     for path in paths:
         if len(set(path)) < len(path):
             raise SchemaError(f"The hierarchy of {name!r} has a cycle: a label is its own ancestor.")
-        for child, above in zip(path, path[1:], strict=False):
+        for child, above in itertools.pairwise(path):
             if parent_of.setdefault(child, above) != above:
                 clashes.add(child)
     if clashes:

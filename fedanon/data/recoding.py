@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -21,7 +22,7 @@ ColumnRecoder = Callable[[CodedColumn], Cells]
 class NearestGroup:
     """A new row takes the cells of the group that has to grow least, by NCP, to hold it."""
 
-    columnwise = False
+    columnwise: ClassVar[bool] = False
 
     def apply(self, release: Release, table: Table) -> tuple[IntArray, Mapping[str, Cells]]:
         """Group of every new row; the cells are those of the release."""
@@ -40,7 +41,7 @@ class NearestGroup:
 class PerColumn:
     """Every column is mapped alone: ``recoders[name]`` gives a cell for each of its codes."""
 
-    columnwise = True
+    columnwise: ClassVar[bool] = True
 
     recoders: Mapping[str, ColumnRecoder]
 

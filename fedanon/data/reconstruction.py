@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-
 from fedanon.data.cell_texts import parse_cells
 from fedanon.data.recoding import NearestGroup
 from fedanon.data.release import Provenance, Release, release_of

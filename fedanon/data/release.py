@@ -108,7 +108,7 @@ class Release:
         return Groups.of(labels)
 
     def groups_of(self, name: str) -> Groups:
-        """The rows generalised together in one column: the groups, or those that share the cell if columns are alone."""
+        """The rows generalised together in one column: the groups or, if columns are alone, those that share a cell."""
         if not self.recoding.columnwise:
             return self.groups
         equal = Groups.equal_rows(self.cells[name].keys())

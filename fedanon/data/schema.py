@@ -39,6 +39,8 @@ from fedanon.data.arx import read_arx_hierarchy
 from fedanon.data.hierarchy import Hierarchy
 from fedanon.errors import DataError, SchemaError
 
+MAX_BYTES = 16 * 2**20
+
 
 class Role(StrEnum):
     """The role of a column, in ARX's terms."""
@@ -189,6 +191,8 @@ class Schema:
         """Read a schema from a TOML file."""
         path = Path(path)
         try:
+            if path.stat().st_size > MAX_BYTES:
+                raise DataError(f"The schema file {path} is larger than {MAX_BYTES // 2**20} MB.")
             document = tomllib.loads(path.read_text(encoding="utf-8-sig"))
         except FileNotFoundError:
             raise DataError(f"The schema file {path} does not exist.") from None

@@ -59,7 +59,8 @@ class CodedColumn:
     @cached_property
     def positions(self) -> FloatArray:
         """Numeric values with the missing code placed one range beyond the end, so that it is far from all."""
-        assert isinstance(self.attribute, Numeric) and self.values is not None
+        assert isinstance(self.attribute, Numeric)
+        assert self.values is not None
         return np.nan_to_num(self.values, nan=self.attribute.high + self.attribute.width)
 
     def loss(self, low: NDArray[Any], high: NDArray[Any]) -> FloatArray:

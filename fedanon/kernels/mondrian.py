@@ -11,7 +11,7 @@ from fedanon.kernels.span import span
 @njit(cache=True)
 def mondrian(spans, trees, points, k, relaxed, strict_children):
     """Group number of every row. Each level of the recursion costs O(n q + n log n); there are about log2(n / k)."""
-    n, q = points.shape
+    n = points.shape[0]
     order = np.arange(n)
     labels = np.empty(n, dtype=np.int32)
     stack = [(0, n)]
@@ -52,7 +52,7 @@ def _cut(spans, trees, points, order, part, start, end, k, relaxed, strict_child
     for c in range(q):
         width[c] = span(spans, c, low[c], high[c])
     for _ in range(q):
-        c = np.argmax(width)
+        c = int(np.argmax(width))
         if width[c] <= 0.0:
             break
         width[c] = -1.0

@@ -14,7 +14,7 @@ ROUNDS = 3
 @njit(cache=True)
 def top_down_greedy(spans, codes, k, draws):
     """Group number of every record. Each level costs O(n q); balanced splits make about log2(n / k) levels."""
-    n, q = codes.flat.shape
+    n = codes.flat.shape[0]
     order = np.arange(n)
     labels = np.empty(n, dtype=np.int32)
     first = np.empty(n, dtype=np.int64)
@@ -75,14 +75,14 @@ def _split(spans, codes, rows, k, draw, distance, lookup):
     to_v[u], to_v[v] = False, True
     n_v = np.sum(to_v)
     if n_v < k:
-        return _balance(spans, codes, rows, to_v, n_v, k, distance[0], lookup)
+        return _balance(spans, codes, rows, to_v, n_v, k, u, v, distance[0], lookup)
     if size - n_v < k:
-        return _balance(spans, codes, rows, ~to_v, size - n_v, k, distance[0], lookup)
-    return _arrange(rows, to_v)
+        return _balance(spans, codes, rows, ~to_v, size - n_v, k, v, u, distance[0], lookup)
+    return _arrange(rows, to_v, u, v)
 
 
 @njit(cache=True)
-def _balance(spans, codes, rows, small, n_small, k, distance, lookup):
+def _balance(spans, codes, rows, small, n_small, k, seed, small_seed, distance, lookup):
     """Fill the small side from the large one, or keep all together, whichever loses less."""
     size, q = rows.shape[0], codes.flat.shape[1]
     low, high = np.full(q, np.inf), np.full(q, -np.inf)
@@ -104,22 +104,29 @@ def _balance(spans, codes, rows, small, n_small, k, distance, lookup):
             enlarge(codes, rows[i], rest_low, rest_high)
     apart = k * extent_loss(spans, low, high) + (size - k) * extent_loss(spans, rest_low, rest_high)
     together = size * extent_loss(spans, np.minimum(low, rest_low), np.maximum(high, rest_high))
-    return _arrange(rows, small) if apart <= together else -1
+    if apart > together:
+        return -1
+    return _arrange(rows, small, -1 if small[seed] else seed, small_seed)
 
 
 @njit(cache=True)
-def _arrange(rows, second):
-    """Put the rows of the first part before those of the second, each in order; the size of the first."""
+def _arrange(rows, second, first_seed, second_seed):
+    """Put the rows of the first part before those of the second; the size of the first.
+
+    A part begins with its seed (its most extreme record), so that the seed wins the ties of later rounds.
+    """
     ordered = np.empty_like(rows)
     at = 0
-    for i in range(rows.shape[0]):
-        if not second[i]:
-            ordered[at] = rows[i]
+    for part in range(2):
+        seed = second_seed if part else first_seed
+        if seed >= 0:
+            ordered[at] = rows[seed]
             at += 1
-    size = at
-    for i in range(rows.shape[0]):
-        if second[i]:
-            ordered[at] = rows[i]
-            at += 1
+        for i in range(rows.shape[0]):
+            if second[i] == part and i != seed:
+                ordered[at] = rows[i]
+                at += 1
+        if part == 0:
+            size = at
     rows[:] = ordered
     return size

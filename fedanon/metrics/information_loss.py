@@ -57,13 +57,14 @@ def ncp_published_by_column(table: Table, release: Release) -> dict[str, float]:
 
 
 def _extent_loss(table: Table, release: Release) -> FloatArray:
-    """Loss of the smallest cells over each kept row's group, one column a quasi-identifier."""
-    groups = Groups.of(release.groups.labels)  # a recoded release may have empty groups
-    low, high = groups.minimum(table.codes), groups.maximum(table.codes)
-    loss = np.empty((groups.count, len(table.columns)))
+    """Loss of the smallest cells over the originals generalised together with each kept row, column by column."""
+    kept = ~release.suppressed
+    loss = np.empty((int(kept.sum()), len(table.columns)))
     for i, column in enumerate(table.columns):
-        loss[:, i] = column.loss(low[:, i], high[:, i])
-    return loss[groups.labels[~groups.suppressed]]
+        groups = Groups.of(release.groups_of(column.name).labels)  # a recoded release may have empty groups
+        low, high = groups.minimum(table.codes[:, i]), groups.maximum(table.codes[:, i])
+        loss[:, i] = column.loss(low, high)[groups.labels[kept]]
+    return loss
 
 
 def _cell_loss(cells: Intervals | Nodes, column: CodedColumn) -> FloatArray:

@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from fedanon.data.hierarchy import Hierarchy
 from fedanon.data.schema import Categorical, FreeText, Numeric, Role, Schema
 
 QI = Role.QUASI_IDENTIFYING
-
-
-def pytest_collection_modifyitems(items):
-    if not os.environ.get("FEDANON_DATA"):
-        skip = pytest.mark.skip(reason="FEDANON_DATA is not set")
-        for item in items:
-            if "needs_data" in item.keywords:
-                item.add_marker(skip)
 
 
 @pytest.fixture

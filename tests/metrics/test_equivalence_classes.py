@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from metric_cases import WARD_GROUPS, released, wards
 
 from fedanon.data.cells import Intervals, Nodes
 from fedanon.metrics import disclosure_risk as risk
 from fedanon.metrics import equivalence_classes as sizes
 from fedanon.privacy.k_anonymity import KAnonymity
+from tests.metrics.metric_cases import WARD_GROUPS, released, wards
 
 
 def test_classes_by_hand() -> None:

@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 from hypothesis import given
-from metric_cases import QUASI, WARD_GROUPS, WARDS, numeric, released, releases, table_of, wards
 
 from fedanon.data.cells import Intervals, Nodes, Numbers
 from fedanon.data.hierarchy import Hierarchy
@@ -22,6 +21,7 @@ from fedanon.metrics.information_loss import (
     suppressed_share,
 )
 from fedanon.metrics.truthfulness import truthfulness, truthfulness_by_column
+from tests.metrics.metric_cases import QUASI, WARD_GROUPS, WARDS, numeric, released, releases, table_of, wards
 
 
 def test_ncp_by_hand() -> None:

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from metric_cases import QUASI, UNEVEN, WARD_GROUPS, numeric, released, releases, table_of, tables, wards
 
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.data.cells import Intervals, Nodes, Numbers
@@ -24,6 +23,7 @@ from fedanon.metrics.linkage import (
     linkage_thesis,
 )
 from fedanon.metrics.published import node_positions
+from tests.metrics.metric_cases import QUASI, UNEVEN, WARD_GROUPS, numeric, released, releases, table_of, tables, wards
 
 AGES = Hierarchy.from_nested({"0-4": ["1", "2", "3", "4", "5"], "5-9": ["6", "7", "8", "9", "10"]})
 

@@ -4,12 +4,12 @@ import math
 
 import pytest
 from hypothesis import given
-from metric_cases import WARD_GROUPS, released, releases, wards
 
 from fedanon.data.release import Release
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError, UnknownComponentError
 from fedanon.metrics import METRICS, evaluate
+from tests.metrics.metric_cases import WARD_GROUPS, released, releases, wards
 
 
 @given(releases())

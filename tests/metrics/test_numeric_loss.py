@@ -5,13 +5,13 @@ import math
 import numpy as np
 import pytest
 from hypothesis import given
-from metric_cases import QUASI, WARDS, numeric, released, releases, table_of
 
 from fedanon.data.cells import Numbers
 from fedanon.data.release import Release
 from fedanon.data.schema import Categorical
 from fedanon.data.table import Table
 from fedanon.metrics.numeric_loss import il, il2
+from tests.metrics.metric_cases import QUASI, WARDS, numeric, released, releases, table_of
 
 
 def test_il_and_il2_by_hand() -> None:

@@ -1,0 +1,157 @@
+"""The commands end to end: a CSV in, a verified release and its report out."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from fedanon.anonymizers import ANONYMIZERS
+from tests.cli.conftest import Run
+
+REQUIRED = [
+    "method",
+    "k",
+    "n",
+    "classes",
+    "k_reached",
+    "suppressed",
+    "ncp",
+    "ncp_published",
+    "linkage_expected",
+    "linkage_first",
+    "truthfulness",
+    "il",
+    "seconds",
+]
+
+
+def test_anonymize_check_round_trip(run: Run, ward: Path, schema: Path, tmp_path: Path) -> None:
+    out = tmp_path / "released.csv"
+    made = run("anonymize", ward, "--schema", schema, "--method", "mondrian", "--k", "4", "-o", out, "--json")
+    assert made.code == 0, made.err
+    assert set(REQUIRED) <= set(made.json)
+    assert made.json["k_reached"] >= 4
+    released = pd.read_csv(out, dtype=str)
+    assert list(released.columns) == ["age", "sex", "unit", "diagnosis"]
+    assert released.groupby(["age", "sex", "unit"]).size().min() >= 4
+    assert (released["diagnosis"] == "'=cmd").sum() == 1, "formula cells are disarmed"
+    manifest = json.loads((tmp_path / "released.csv.manifest.json").read_text())
+    assert manifest["claim"] == {"model": "k-anonymity", "k": 4}
+    checked = run("check", out, "--schema", schema, "--original", ward, "--json")
+    assert checked.code == 0, checked.err
+    for name in ("classes", "k_reached", "ncp", "truthfulness", "linkage_expected"):
+        assert checked.json[name] == pytest.approx(made.json[name])
+
+
+def test_same_seed_same_bytes(run: Run, ward: Path, schema: Path, tmp_path: Path) -> None:
+    outs = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    for out in outs:
+        assert (
+            run("anonymize", ward, "--schema", schema, "--method", "cb", "--k", "3", "--seed", "7", "-o", out).code == 0
+        )
+    assert outs[0].read_bytes() == outs[1].read_bytes()
+    manifests = [Path(f"{out}.manifest.json").read_bytes() for out in outs]
+    assert manifests[0] == manifests[1]
+
+
+def test_check_refuses_a_release_that_was_changed(run: Run, ward: Path, schema: Path, tmp_path: Path) -> None:
+    out = tmp_path / "released.csv"
+    assert run("anonymize", ward, "--schema", schema, "--k", "4", "-o", out).code == 0
+    lines = out.read_text().splitlines(keepends=True)
+    lines[1] = lines[1].replace("F,", "M,", 1) if "F," in lines[1] else lines[1].replace("M,", "F,", 1)
+    out.write_text("".join(lines))
+    changed = run("check", out, "--schema", schema)
+    assert changed.code == 2
+    assert "SHA-256" in changed.err
+    Path(f"{out}.manifest.json").unlink()
+    assert run("check", out, "--schema", schema, "--k", "41").code == 2
+
+
+def test_check_counts_a_file_that_is_not_k_anonymous(run: Run, ward: Path, schema: Path, tmp_path: Path) -> None:
+    raw = tmp_path / "raw.csv"
+    pd.read_csv(ward, dtype=str).drop(columns="patient").to_csv(raw, index=False)
+    assert run("check", raw, "--schema", schema).code == 0
+    refused = run("check", raw, "--schema", schema, "--k", "3")
+    assert refused.code == 2
+    assert "k=3" in refused.err
+
+
+def test_compare_lists_all_methods_and_draws(run: Run, ward: Path, schema: Path, tmp_path: Path) -> None:
+    plot = tmp_path / "plot.png"
+    done = run("compare", ward, "--schema", schema, "--methods", "all", "--k", "2,4", "--plot", plot, "--json")
+    assert done.code == 0, done.err
+    seen = {result["method"] for result in done.json["results"]} | {f["method"] for f in done.json["failures"]}
+    assert seen == set(ANONYMIZERS)
+    assert [f["method"] for f in done.json["failures"]] == ["mdav"]
+    assert plot.read_bytes().startswith(b"\x89PNG")
+
+
+def test_compare_prints_a_table(run: Run, ward: Path, schema: Path) -> None:
+    done = run("compare", ward, "--schema", schema, "--methods", "mondrian,das", "--k", "3")
+    assert done.code == 0
+    assert "mondrian" in done.out
+    assert "NCP" in done.out
+
+
+def test_numeric_file_without_schema(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "numbers.csv"
+    path.write_text("a,b,c\n" + "".join(f"{i % 5},{i * 1.5},{i}\n" for i in range(30)))
+    done = run("anonymize", path, "--qi", "a,b", "--method", "mdav", "--k", "3", "--json")
+    assert done.code == 0, done.err
+    assert done.json["k_reached"] >= 3
+    assert run("anonymize", path, "--qi", "all", "--method", "mdav", "--k", "3").code == 0
+
+
+def test_methods_lists_every_parameter(run: Run) -> None:
+    found = {entry["name"]: entry for entry in run("methods", "--json").json}
+    assert set(found) == set(ANONYMIZERS)
+    assert {p["name"] for p in found["gfkmc"]["parameters"]} >= {"k", "profile", "publish"}
+    assert run("methods").code == 0
+
+
+def test_data_list(run: Run) -> None:
+    names = {entry["name"] for entry in run("data", "list", "--json").json}
+    assert {"adult", "randhie", "nhanes"} <= names
+    assert run("data", "list").code == 0
+
+
+def test_schema_infer_and_check(run: Run, ward: Path, schema: Path, tmp_path: Path) -> None:
+    proposal = tmp_path / "proposal.toml"
+    assert run("schema", "infer", ward, "-o", proposal).code == 0
+    assert run("schema", "check", proposal, ward).code == 0
+    again = run("schema", "infer", ward, "-o", proposal)
+    assert again.code == 2
+    assert "not overwritten" in again.err
+    assert run("schema", "check", schema, ward, "--json").json["warnings"] is not None
+
+
+def test_help_is_light_and_import_loads_nothing_heavy() -> None:
+    code = (
+        "import sys, fedanon, fedanon.cli.app;"
+        "heavy = {'numba', 'torch', 'xgboost', 'flwr', 'pandas', 'numpy', 'matplotlib'} & set(sys.modules);"
+        "print(sorted(heavy))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_registries_load_without_compiling() -> None:
+    code = (
+        "import sys; from fedanon.anonymizers import ANONYMIZERS; from fedanon.metrics import METRICS;"
+        "ANONYMIZERS.names(); METRICS.names(); print('numba' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
+def test_a_real_process_exits_with_2_and_one_line(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "fedanon.cli", "anonymize", str(tmp_path / "none.csv"), "--qi", "all", "--k", "3"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.startswith("error: ")

@@ -1,0 +1,132 @@
+"""Data sets by name: the known numbers of rows, pinned bytes, and clear errors when a file is not at hand."""
+
+from __future__ import annotations
+
+import lzma
+import os
+
+import pytest
+
+from fedanon.data.catalog import DATASETS, files
+from fedanon.data.datasets import describe, fetch, load
+from fedanon.data.schema import Categorical, Numeric
+from fedanon.errors import ConfigError, DataError, UnknownComponentError
+
+BUNDLED = ["adult", "adult_all", "adult_numeric", "nhanes", "randhie"]
+OTHERS = ["adult_thesis", "adult_thesis_central", "census", "eia", "heart", "tarragona", "wef"]
+THESIS_ORDER = ["sex", "age", "race", "marital-status", "education", "native-country", "workclass", "occupation"]
+
+
+@pytest.fixture
+def nothing_at_hand(monkeypatch, tmp_path):
+    monkeypatch.delenv("FEDANON_DATA", raising=False)
+    monkeypatch.setattr(files, "cache_folder", lambda: tmp_path)
+
+
+def test_names():
+    assert DATASETS.names() == sorted(BUNDLED + OTHERS)
+    with pytest.raises(UnknownComponentError, match="Did you mean 'adult'"):
+        load("adlt")
+
+
+@pytest.mark.parametrize("name", BUNDLED)
+def test_bundled(name):
+    table = load(name)
+    assert len(table) == DATASETS[name].rows
+    assert table.schema.target is not None
+
+
+def test_adult_numeric_publishes_no_copy_of_its_quasi_identifiers():
+    table = load("adult_numeric")
+    assert [c.name for c in table.columns] == ["age", "education-num", "hours-per-week"]
+    assert "education" not in table.frame
+
+
+def test_labels_of_the_test_part_lose_their_dot():
+    assert sorted(load("adult_all").frame["income"].unique()) == ["<=50K", ">50K"]
+
+
+def test_describe_knows_what_is_at_hand(nothing_at_hand):
+    known = {info.name: info for info in describe()}
+    assert sorted(known) == sorted(BUNDLED + OTHERS)
+    assert all(known[name].available and known[name].bundled for name in BUNDLED)
+    assert not any(known[name].available for name in OTHERS)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_absent_files_say_what_to_do(nothing_at_hand, name):
+    with pytest.raises(DataError, match="FEDANON_DATA") as caught:
+        load(name)
+    assert ("fedanon data fetch heart" in str(caught.value)) == (name == "heart")
+
+
+def test_fetch(nothing_at_hand, monkeypatch):
+    import pooch
+
+    assert fetch("adult") == []
+    with pytest.raises(DataError, match="cannot be downloaded"):
+        fetch("wef")
+
+    def no_network(*arguments, **options):
+        raise OSError("no route")
+
+    monkeypatch.setattr(pooch, "retrieve", no_network)
+    with pytest.raises(DataError, match="could not be downloaded"):
+        fetch("heart")
+
+
+def test_a_damaged_bundle_is_refused(monkeypatch):
+    monkeypatch.setitem(files.BUNDLED, "nhanes.csv.xz", "0" * 64)
+    with pytest.raises(DataError, match="SHA-256"):
+        load("nhanes")
+
+
+def test_unpacking_is_capped():
+    assert files.unpack(lzma.compress(b"abc"), "x") == b"abc"
+    with pytest.raises(DataError, match="more than 1 MiB"):
+        files.unpack(lzma.compress(bytes(50 * 2**20)), "x", limit=2**20)
+    with pytest.raises(DataError, match="too early"):
+        files.unpack(lzma.compress(os.urandom(1000))[:500], "x")
+    with pytest.raises(DataError, match="cannot be unpacked"):
+        files.unpack(b"no xz at all", "x")
+
+
+def test_clients_only_where_there_are_some():
+    with pytest.raises(ConfigError, match="no clients of its own"):
+        load("adult", client=0)
+    with pytest.raises(ConfigError, match="clients 0 to 9"):
+        load("adult_thesis", client=10)
+
+
+@pytest.mark.needs_data
+@pytest.mark.parametrize("name", OTHERS)
+def test_files_in_the_data_folder(name):
+    assert len(load(name)) == DATASETS[name].rows
+    assert {info.name: info for info in describe()}[name].available
+
+
+@pytest.mark.needs_data
+def test_thesis_clients():
+    tables = [load("adult_thesis", client=i) for i in range(10)]
+    assert [len(table) for table in tables[:3]] == [3028, 3035, 3015]
+    assert sum(map(len, tables)) == 30162
+    age = tables[0].schema["age"]
+    assert isinstance(age, Numeric)
+    assert age.hierarchy is not None
+    assert (age.low, age.high) == (tables[0].columns[1].values.min(), tables[0].columns[1].values.max())
+    for table in (tables[0], load("adult_thesis_central")):
+        assert [c.name for c in table.columns] == THESIS_ORDER
+        assert isinstance(table.with_taxonomies().columns[1].attribute, Categorical)
+
+
+@pytest.mark.needs_data
+def test_heart_from_the_four_files_is_the_same(monkeypatch, tmp_path):
+    table = load("heart")
+    frame = table.frame
+    assert frame["site"].value_counts().to_dict() == {"cleveland": 303, "hungarian": 294, "va": 200, "switzerland": 123}
+    assert frame["disease"].eq("no").sum() == 411
+    raw = files.text_frame(files.need("heart_four_sites.csv", dataset="heart").read_bytes())
+    for site, part in raw.groupby("site"):
+        part.drop(columns="site").to_csv(tmp_path / f"processed.{site}.data", header=False, index=False, na_rep="?")
+    monkeypatch.setenv("FEDANON_DATA", str(tmp_path))
+    assert load("heart").sha256 == table.sha256

@@ -1,0 +1,140 @@
+"""Tables: what does not fit the schema is refused with a count, never with a value."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fedanon.data.builders import interval_hierarchy
+from fedanon.data.hierarchy import MISSING, Hierarchy
+from fedanon.data.schema import Categorical, FreeText, Numeric, Role, Schema
+from fedanon.data.table import Table
+from fedanon.errors import ConfigError, DataError, FedanonError
+
+CANARY = "CANARY-93417"
+QI = Role.QUASI_IDENTIFYING
+
+
+def of(attribute, values, **options):
+    return Table.from_frame(pd.DataFrame({attribute.name: values}), Schema((attribute,)), **options)
+
+
+def refused(match, attribute, values, **options):
+    with pytest.raises(FedanonError, match=match) as caught:
+        of(attribute, values, **options)
+    assert CANARY not in str(caught.value)
+    assert "93417" not in str(caught.value)
+
+
+AGE = Numeric("age", QI, 0, 110, True)
+WARD = Categorical("ward", QI, Hierarchy.flat(["a", "b"]))
+
+
+def test_numbers_that_do_not_fit():
+    refused("2 values that are not numbers", AGE, ["1", CANARY, "x"])
+    refused("1 values that are not numbers", AGE, [1, CANARY])  # mixed types
+    refused("1 values that are not numbers", AGE, ["1", "nan"])
+    refused("1 values that are infinite", AGE, ["1", "inf"])
+    refused("1 values that are infinite", AGE, [1.0, -np.inf])
+    refused("1 values outside", AGE, [1, 93417])
+    refused("1 values that are not whole", AGE, [1, 1.5])
+    refused("1 missing values", AGE, [1, np.nan])
+
+
+def test_categories_that_do_not_fit():
+    refused("2 values \\(of 1 kinds\\) that its taxonomy does not list", WARD, ["a", CANARY, CANARY])
+    refused("1 missing values", WARD, ["a", None])
+
+
+def test_mixed_types_are_taken_as_text():
+    ward = Categorical("ward", QI, Hierarchy.flat(["1", "2", "x"]))
+    assert of(ward, [1, "2", "x"]).codes[:, 0].tolist() == [0, 1, 2]
+    assert of(ward, [1.0, 2.0, 1.0]).codes[:, 0].tolist() == [0, 1, 0]
+
+
+def test_missing_policies():
+    table = of(WARD, ["a", None, "b"], missing="category")
+    assert table.columns[0].hierarchy.labels[2] == MISSING
+    assert table.codes[:, 0].tolist() == [0, 2, 1]
+    table = of(AGE, ["7", None, "5"], missing="wildcard")
+    assert table.codes[:, 0].tolist() == [1, 2, 0]
+    assert table.columns[0].has_missing
+    with pytest.raises(ConfigError, match="'missing' parameter"):
+        of(WARD, ["a"], missing="drop")
+
+
+def test_tokens_mean_missing():
+    schema = Schema((WARD,), missing_values=("?",))
+    table = Table.from_frame(pd.DataFrame({"ward": ["a", "?"]}), schema, missing="category")
+    assert table.columns[0].has_missing
+
+
+def test_constant_column_has_no_width_to_divide_by():
+    constant = Numeric("age", QI, 5, 5)
+    table = of(constant, [5, 5])
+    zero = np.zeros(2, dtype=int)
+    assert table.columns[0].loss(zero, zero).tolist() == [0, 0]
+    assert table.distinct.count == 1
+
+
+def test_a_hundred_thousand_categories():
+    values = [str(i) for i in range(100_000)]
+    start = time.perf_counter()
+    table = of(Categorical("code", QI, Hierarchy.flat(values)), values[::-1])
+    assert table.codes[0, 0] == 99_999
+    assert time.perf_counter() - start < 10
+
+
+def test_columns_have_to_be_declared_and_present(schema):
+    row = {"id": ["1"], "age": ["1"], "ward": ["onco"], "diagnosis": ["a"], "note": ["n"]}
+    with pytest.raises(FedanonError, match="lack 1 declared columns: age"):
+        Table.from_frame(pd.DataFrame({k: v for k, v in row.items() if k != "age"}), schema)
+    with pytest.raises(FedanonError, match="1 columns that the schema does not declare: extra"):
+        Table.from_frame(pd.DataFrame({**row, "extra": ["x"]}), schema)
+    twice = pd.DataFrame([["1", "1", "onco", "a", "n", "n"]], columns=[*row, "note"])
+    with pytest.raises(FedanonError, match="same name: note"):
+        Table.from_frame(twice, schema)
+    with pytest.raises(DataError, match="no rows"):
+        Table.from_frame(pd.DataFrame(row).iloc[:0], schema)
+
+
+def test_thousands_of_columns_take_no_quadratic_time():
+    names = [f"c{i}" for i in range(8_000)]
+    schema = Schema(tuple(FreeText(name, Role.INSENSITIVE) for name in names))
+    start = time.perf_counter()
+    Table.from_frame(pd.DataFrame([["x"] * len(names)], columns=names), schema)
+    assert time.perf_counter() - start < 5
+
+
+def test_duplicate_ids_are_one_person():
+    schema = Schema((FreeText("pid", Role.IDENTIFYING), AGE), person_id="pid")
+    table = Table.from_frame(pd.DataFrame({"pid": ["x", "y", "x"], "age": [1, 2, 3]}), schema)
+    assert table.persons.tolist() == [0, 1, 0]
+    assert table.n_persons == 2
+    assert "pid" not in table.frame
+    with pytest.raises(FedanonError, match="'pid' has 1 missing"):
+        Table.from_frame(pd.DataFrame({"pid": ["x", None], "age": [1, 2]}), schema)
+
+
+def test_one_row_and_some_rows():
+    table = of(AGE, ["40", "10", "30", "10"])
+    some = table.take([3, 0])
+    assert some.columns[0].values.tolist() == [10, 40]
+    assert some.codes[:, 0].tolist() == [0, 1]
+    assert len(table.take([2])) == 1
+
+
+def test_the_hash_sees_rows_and_schema():
+    table = of(AGE, ["40", "10"])
+    assert table.sha256 == of(AGE, ["40", "10"]).sha256
+    assert table.sha256 != of(AGE, ["10", "40"]).sha256
+    assert table.sha256 != of(Numeric("age", QI, 0, 111, True), ["40", "10"]).sha256
+
+
+def test_numeric_columns_with_a_tree_can_be_taken_as_categorical():
+    table = of(Numeric("age", QI, 0, 99, True, interval_hierarchy(0, 99)), [1, 7])
+    assert table.with_taxonomies().columns[0].hierarchy.n_leaves == 100
+    assert of(AGE, [1]).with_taxonomies().columns[0].values is not None
