@@ -1,0 +1,38 @@
+"""The recipes of CONTRIBUTING.md work as they are printed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fedanon.anonymizers import ANONYMIZERS
+from fedanon.data.datasets import load
+from fedanon.metrics import METRICS, evaluate
+from tests.anonymizers.test_contract import check_contract
+
+TEXT = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+RECIPES = re.findall(r"```python\n(.*?)```", TEXT, flags=re.DOTALL)
+
+
+@pytest.fixture
+def recipes() -> Iterator[None]:
+    ANONYMIZERS.names()
+    METRICS.names()
+    for recipe in RECIPES:
+        exec(recipe, {"__name__": "recipe"})
+    yield
+    ANONYMIZERS._components.pop("coin_toss")
+    METRICS._components.pop("largest_class")
+
+
+@pytest.mark.usefixtures("recipes")
+def test_recipes() -> None:
+    table = load("adult").take(np.arange(200))
+    anonymizer = ANONYMIZERS["coin_toss"](k=20)  # type: ignore[call-arg]
+    check_contract(anonymizer, table, 0)
+    release = anonymizer.anonymize(table, rng=0)
+    assert evaluate(table, release, ["largest_class"])["largest_class"] >= 100
