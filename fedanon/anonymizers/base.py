@@ -13,9 +13,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from fedanon import parameters
 from fedanon._version import __version__
-from fedanon.anonymizers import parameters
-from fedanon.anonymizers.parameters import parameter
 from fedanon.anonymizers.publishing import publish_smallest_cells
 from fedanon.anonymizers.repair import merge_short_groups
 from fedanon.data.cells import Cells
@@ -25,6 +24,7 @@ from fedanon.data.release import Claim, Provenance, Recoding, Release, release_o
 from fedanon.data.schema import Categorical
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError, InfeasibleError
+from fedanon.parameters import parameter
 from fedanon.privacy.k_anonymity import KAnonymity
 from fedanon.privacy.verification import verify
 

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.anonymizers.base import Draft, KAnonymizer, Rng
-from fedanon.anonymizers.parameters import parameter
 from fedanon.data.spans import code_table, span_table
 from fedanon.data.table import Table
+from fedanon.parameters import parameter
 
 
 @dataclass(frozen=True, kw_only=True)

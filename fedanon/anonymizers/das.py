@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.anonymizers.base import Anonymizer, Draft, Rng
-from fedanon.anonymizers.parameters import parameter
 from fedanon.anonymizers.publishing import own_cells
 from fedanon.data.cells import Cells, Numbers
 from fedanon.data.hierarchy import FloatArray
 from fedanon.data.recoding import ColumnRecoder, PerColumn, cells_per_column
 from fedanon.data.schema import Numeric
 from fedanon.data.table import CodedColumn, Table
+from fedanon.parameters import parameter
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.anonymizers.base import Draft, KAnonymizer, Rng
 from fedanon.anonymizers.early import CoarseColumn, coarse_cells, coarse_columns
-from fedanon.anonymizers.parameters import parameter
 from fedanon.anonymizers.publishing import publish_smallest_cells
 from fedanon.anonymizers.repair import merge_short_groups
 from fedanon.anonymizers.weights import record_weights
@@ -21,6 +20,7 @@ from fedanon.data.groups import Groups
 from fedanon.data.recoding import NearestGroup
 from fedanon.data.spans import SpanTable, span_table
 from fedanon.data.table import CodedColumn, Table
+from fedanon.parameters import parameter
 from fedanon.privacy.k_anonymity import KAnonymity
 
 Columns = Sequence[CodedColumn]

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.anonymizers.base import Draft, KAnonymizer, Rng
-from fedanon.anonymizers.parameters import parameter
 from fedanon.data.cells import Cells, Nodes
 from fedanon.data.groups import Groups
 from fedanon.data.recoding import NearestGroup
@@ -18,6 +17,7 @@ from fedanon.data.spans import points, span_table
 from fedanon.data.table import Table
 from fedanon.data.trees import tree_table
 from fedanon.errors import ConfigError
+from fedanon.parameters import parameter
 
 
 @ANONYMIZERS.register("mondrian")

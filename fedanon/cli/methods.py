@@ -26,7 +26,7 @@ def methods(as_json: options.Json = False) -> None:
 
 def _describe(name: str, component: Any) -> dict[str, Any]:
     from fedanon.anonymizers.base import KAnonymizer
-    from fedanon.anonymizers.parameters import describe
+    from fedanon.parameters import describe
 
     hints = get_type_hints(component)
     return {

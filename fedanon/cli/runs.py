@@ -37,8 +37,8 @@ def make_anonymizer(method: str, k: int | None, settings: Mapping[str, Any]) -> 
     from dataclasses import fields
 
     from fedanon.anonymizers import ANONYMIZERS
-    from fedanon.anonymizers.parameters import build
     from fedanon.errors import ConfigError
+    from fedanon.parameters import build
 
     component = ANONYMIZERS[method]
     takes_k = any(entry.name == "k" for entry in fields(component))

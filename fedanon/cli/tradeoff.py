@@ -37,11 +37,13 @@ def _figure(results: Sequence[dict[str, Any]]) -> Any:
         x, y = [100 * r["ncp"] for r in points], [100 * r["linkage_expected_share"] for r in points]
         promised = points[0]["claim"] is not None
         label = method if promised else f"{method} (promises nothing)"
-        axes.plot(x, y, marker=markers[i % len(markers)], label=label, alpha=0.85, linestyle="-" if promised else ":")
+        style = "-" if promised else ":"
+        (line,) = axes.plot(x, y, marker=markers[i % len(markers)], label=label, alpha=0.85, linestyle=style)
         for r, at in zip(points, zip(x, y, strict=True), strict=True):
             if r["k"] is not None:
-                axes.annotate(f"{r['k']}", at, textcoords="offset points", xytext=(4, 4), fontsize=7)
+                axes.annotate(f"{r['k']}", at, textcoords="offset points", xytext=(5, 3), fontsize=7, color=line.get_color())
     axes.set_yscale("symlog", linthresh=0.1)
+    axes.yaxis.set_major_formatter("{x:g}")
     axes.set_xlabel("information loss, NCP from original values (%)")
     axes.set_ylabel("records linked by an attacker (%)")
     axes.set_title("Loss against risk; numbers are k. Towards the lower left is better.")
