@@ -36,12 +36,11 @@ def _figure(results: Sequence[dict[str, Any]]) -> Any:
         points = [r for r in results if r["method"] == method]
         x, y = [100 * r["ncp"] for r in points], [100 * r["linkage_expected_share"] for r in points]
         promised = points[0]["claim"] is not None
-        label = method if promised else f"{method} (promises nothing)"
-        style = "-" if promised else ":"
+        label, style = (method, "-") if promised else (f"{method} (promises nothing)", ":")
         (line,) = axes.plot(x, y, marker=markers[i % len(markers)], label=label, alpha=0.85, linestyle=style)
+        look = {"textcoords": "offset points", "xytext": (5, 3), "fontsize": 7, "color": line.get_color()}
         for r, at in zip(points, zip(x, y, strict=True), strict=True):
-            if r["k"] is not None:
-                axes.annotate(f"{r['k']}", at, textcoords="offset points", xytext=(5, 3), fontsize=7, color=line.get_color())
+            axes.annotate(str(r["k"] or ""), at, **look)
     axes.set_yscale("symlog", linthresh=0.1)
     axes.yaxis.set_major_formatter("{x:g}")
     axes.set_xlabel("information loss, NCP from original values (%)")
