@@ -38,7 +38,12 @@ def _figure(results: Sequence[dict[str, Any]]) -> Any:
         promised = points[0]["claim"] is not None
         label, style = (method, "-") if promised else (f"{method} (promises nothing)", ":")
         (line,) = axes.plot(x, y, marker=markers[i % len(markers)], label=label, alpha=0.85, linestyle=style)
-        look = {"textcoords": "offset points", "xytext": (5, 3), "fontsize": 7, "color": line.get_color()}
+        look: dict[str, Any] = {
+            "textcoords": "offset points",
+            "xytext": (5, 3),
+            "fontsize": 7,
+            "color": line.get_color(),
+        }
         for r, at in zip(points, zip(x, y, strict=True), strict=True):
             axes.annotate(str(r["k"] or ""), at, **look)
     axes.set_yscale("symlog", linthresh=0.1)
