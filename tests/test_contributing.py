@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -19,11 +21,13 @@ RECIPES = re.findall(r"```python\n(.*?)```", TEXT, flags=re.DOTALL)
 
 
 @pytest.fixture
-def recipes() -> Iterator[None]:
+def recipes(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     ANONYMIZERS.names()
     METRICS.names()
-    for recipe in RECIPES:
-        exec(recipe, {"__name__": "recipe"})
+    for i, recipe in enumerate(RECIPES):
+        module = ModuleType(f"recipe_{i}")
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+        exec(recipe, module.__dict__)
     yield
     ANONYMIZERS._components.pop("coin_toss")
     METRICS._components.pop("largest_class")
