@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from fedanon._version import __version__
-from fedanon.cli import anonymize, check, compare, data, methods, schema
+from fedanon.cli import anonymize, check, compare, data, methods, schema, simulate
 
 app = typer.Typer(
     name="fedanon",
@@ -36,6 +36,7 @@ def _root(
 app.command("anonymize")(anonymize.anonymize)
 app.command("check")(check.check)
 app.command("compare")(compare.compare)
+app.command("simulate")(simulate.simulate)
 app.command("methods")(methods.methods)
 app.add_typer(data.app, name="data")
 app.add_typer(schema.app, name="schema")

@@ -1,0 +1,1 @@
+"""Across hospitals: Flower carries arrays; the only package that imports flwr."""

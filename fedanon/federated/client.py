@@ -1,0 +1,89 @@
+"""The client side of the Flower app: a node behind messages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from flwr.app import Context, Message
+from flwr.clientapp import ClientApp
+
+from fedanon.data.table import Table
+from fedanon.errors import FedanonError
+from fedanon.federated import wire
+from fedanon.federated.node import Node
+from fedanon.federated.settings import RunSettings
+from fedanon.federated.sources import load_node_table
+from fedanon.federated.validation import check_arrays
+from fedanon.models.base import Parameters
+
+Handler = Callable[[Message, Context], Message]
+LoadTable = Callable[[Context, RunSettings], tuple[Table, int]]
+
+
+def client_app(load: LoadTable = load_node_table, settings: RunSettings | None = None) -> ClientApp:
+    """A ClientApp whose nodes load their table with ``load`` and prepare it once a run.
+
+    ``settings`` stand in for the run config where an engine passes none.
+    """
+    app = ClientApp()
+    nodes = _Nodes(load, settings)
+
+    @app.query()
+    @guarded
+    def hello(message: Message, context: Context) -> Message:
+        node = nodes.of(context)
+        return wire.reply_facts(message, node.facts, node.number)
+
+    @app.train()
+    @guarded
+    def train(message: Message, context: Context) -> Message:
+        node = nodes.of(context)
+        update = node.train(_parameters(node, message), wire.read_round(message))
+        return wire.reply_update(message, update.parameters, update.n_examples, wire.read_round(message))
+
+    @app.evaluate()
+    @guarded
+    def evaluate(message: Message, context: Context) -> Message:
+        node = nodes.of(context)
+        return wire.reply_scores(message, node.evaluate(_parameters(node, message)), node.facts.n_test)
+
+    return app
+
+
+def guarded(handler: Handler) -> Handler:
+    """Replace foreign exceptions: their text may quote cells, and Flower sends it to the server."""
+
+    def safe(message: Message, context: Context) -> Message:
+        try:
+            return handler(message, context)
+        except FedanonError:
+            raise
+        except Exception as error:
+            raise FedanonError(f"The node failed with a {type(error).__name__}; its own log says more.") from None
+
+    return safe
+
+
+class _Nodes:
+    """The nodes this process plays, each prepared once; one in a hospital, many in a simulation."""
+
+    def __init__(self, load: LoadTable, settings: RunSettings | None) -> None:
+        self._load = load
+        self._settings = settings
+        self._nodes: dict[tuple[int, int], Node] = {}
+
+    def of(self, context: Context) -> Node:
+        key = (context.run_id, context.node_id)
+        if key not in self._nodes:
+            settings = self._settings or RunSettings.from_config(context.run_config)
+            table, number = self._load(context, settings)
+            self._nodes[key] = Node(table, settings, number)
+        return self._nodes[key]
+
+
+def _parameters(node: Node, message: Message) -> Parameters:
+    """The global parameters, checked here once more; trees are checked by the model when it reads them."""
+    arrays = wire.read_arrays(message)
+    if node.model.aggregation == "mean":
+        check_arrays(arrays, node.model.initial(node.encoding.width))
+    return arrays

@@ -1,0 +1,42 @@
+"""The Ray engine: Flower's own simulation, for many or heavy clients. Needs the extra `simulation`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from flwr.app import Context
+from flwr.serverapp import Grid, ServerApp
+
+from fedanon.errors import ConfigError, InfeasibleError
+from fedanon.federated.client import client_app
+from fedanon.federated.server import Federation, Outcome
+from fedanon.federated.settings import RunSettings
+from fedanon.federated.sources import load_node_table, partition_rows
+
+QUIET = {"FLWR_TELEMETRY_ENABLED": "0", "RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+
+
+def run_with_ray(settings: RunSettings, make: Callable[[Grid], Federation]) -> Outcome:
+    """Run the same client app in Ray's processes."""
+    for name, value in QUIET.items():
+        os.environ.setdefault(name, value)
+    try:
+        import ray  # noqa: F401
+        from flwr.simulation import run_simulation
+    except ModuleNotFoundError:
+        raise ConfigError("The ray engine needs Ray: pip install 'fedanon[simulation]'.") from None
+    outcomes: list[Outcome] = []
+    server = ServerApp()
+
+    @server.main()
+    def main(grid: Grid, _context: Context) -> None:
+        outcomes.append(make(grid).run())
+
+    # a Ray context carries no run config, so the settings travel with the loader
+    app = client_app(lambda context, _settings: load_node_table(context, settings), settings)
+    clients = len(partition_rows(settings.dataset, settings.partition, settings.clients, settings.seed))
+    run_simulation(server_app=server, client_app=app, num_supernodes=clients)
+    if not outcomes:
+        raise InfeasibleError("The run on Ray did not finish; its log says why.")
+    return outcomes[0]

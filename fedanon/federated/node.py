@@ -1,0 +1,147 @@
+"""A node: its table is split, the training part anonymised once, verified and encoded. Knows nothing of Flower.
+
+Nothing raw leaves this file but the scalars of :class:`NodeFacts` and of :meth:`Node.evaluate`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedanon import parameters
+from fedanon._version import __version__
+from fedanon.anonymizers import ANONYMIZERS
+from fedanon.data.release import Release
+from fedanon.data.table import Table
+from fedanon.errors import InfeasibleError
+from fedanon.federated.settings import RunSettings
+from fedanon.metrics import evaluate as measure
+from fedanon.models import MODELS
+from fedanon.models.base import LocalState, Model, Parameters, TrainingData, Update
+from fedanon.models.encoding import Encoding
+from fedanon.models.scores import classification_scores
+from fedanon.models.target import target
+from fedanon.privacy.verification import verify
+
+#: what a node measures of its own release and may tell
+PRIVACY_MEASURES = ("k_reached", "ncp", "ncp_published", "linkage_expected_share", "truthfulness", "suppressed_share")
+
+
+@dataclass(frozen=True)
+class NodeFacts:
+    """What a node tells before the first round: sizes, hashes and measures, no rows."""
+
+    schema_sha256: str
+    version: str
+    width: int
+    n_train: int
+    n_test: int
+    measures: dict[str, float]
+
+    def to_dict(self) -> dict[str, Any]:
+        """For the wire and the manifest."""
+        return asdict(self)
+
+
+class Node:
+    """One hospital in a run.
+
+    Parameters
+    ----------
+    table : its rows.
+    settings : of the run.
+    number : its number among the nodes; seeds its split, its anonymisation and its training.
+    """
+
+    def __init__(self, table: Table, settings: RunSettings, number: int) -> None:
+        self.settings = settings
+        self.number = number
+        self.model = make_model(settings)
+        self.encoding = Encoding.of(table.schema, features=settings.features)
+        self._table = table
+        self.state = LocalState()
+        self._test_states = LocalState(), LocalState()
+
+    # ---- data -----------------------------------------------------------------------------------
+
+    @cached_property
+    def _split(self) -> tuple[Table, Table]:
+        rows = len(self._table)
+        n_test = max(1, round(self.settings.test_share * rows))
+        if rows - n_test < 1:
+            raise InfeasibleError(f"A node with {rows} rows cannot be split into training and test rows.")
+        order = self._rng("split").permutation(rows)
+        return self._table.take(np.sort(order[n_test:])), self._table.take(np.sort(order[:n_test]))
+
+    @cached_property
+    def release(self) -> Release:
+        """The verified release of the training rows."""
+        anonymizer = parameters.build(ANONYMIZERS[self.settings.method], self.settings.nested("method"))
+        train, _ = self._split
+        return verify(anonymizer.anonymize(train, rng=self._rng("anonymize")), train)
+
+    @cached_property
+    def data(self) -> TrainingData:
+        """The released rows as the model sees them; raw training rows are never encoded."""
+        return self.model.training_data(self.release, self.encoding, self._seed("draws"))
+
+    @cached_property
+    def test(self) -> tuple[NDArray[np.float32], NDArray[np.int8]]:
+        """Raw test rows and their target."""
+        _, test = self._split
+        return self.encoding.table(test), target(test, test.schema)
+
+    @cached_property
+    def recoded_test(self) -> NDArray[np.float32]:
+        """Test rows generalised like the training rows."""
+        _, test = self._split
+        return self.encoding.release(self.release.recode(test))
+
+    @cached_property
+    def facts(self) -> NodeFacts:
+        """What the node may tell about itself."""
+        train, test = self._split
+        measures = measure(train, self.release, PRIVACY_MEASURES)
+        return NodeFacts(
+            schema_sha256=self._table.schema.sha256,
+            version=__version__,
+            width=self.encoding.width,
+            n_train=len(self.data.target),
+            n_test=len(test),
+            measures=measures,
+        )
+
+    # ---- learning -------------------------------------------------------------------------------
+
+    def train(self, parameters_: Parameters, round_number: int) -> Update:
+        """One round of local training."""
+        rng = self._rng("train", round_number)
+        return self.model.train(parameters_, self.data, round_number=round_number, rng=rng, state=self.state)
+
+    def evaluate(self, parameters_: Parameters) -> dict[str, float]:
+        """Scores on raw and on recoded test rows, named apart."""
+        features, truth = self.test
+        states = self._test_states
+        raw = _scores(truth, self.model.predict_proba(parameters_, features, state=states[0]))
+        recoded = _scores(truth, self.model.predict_proba(parameters_, self.recoded_test, state=states[1]))
+        return raw | {f"{name}_recoded": value for name, value in recoded.items()}
+
+    def _seed(self, purpose: str, *more: int) -> int:
+        return int(self._rng(purpose, *more).integers(2**63))
+
+    def _rng(self, purpose: str, *more: int) -> np.random.Generator:
+        """A stream of its own for every purpose, node and round, so that nothing depends on the order of calls."""
+        return np.random.default_rng([self.settings.seed, self.number, *purpose.encode(), *more])
+
+
+def make_model(settings: RunSettings) -> Model:
+    """The model of a run."""
+    return parameters.build(MODELS[settings.model], settings.nested("model"))
+
+
+def _scores(truth: NDArray[np.int8], probability: NDArray[np.float64]) -> dict[str, float]:
+    return classification_scores(truth, (probability >= 0.5).astype(np.int8), probability)

@@ -1,0 +1,234 @@
+"""The server side: facts first, then rounds of training, validation, aggregation, checkpoint and evaluation."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from flwr.app import Context, Message, MessageType
+from flwr.serverapp import Grid, ServerApp
+
+from fedanon.errors import InfeasibleError, SchemaError, UpdateRejectedError
+from fedanon.federated import wire
+from fedanon.federated.checkpoints import Checkpoint, Checkpoints
+from fedanon.federated.global_model import GlobalModel, global_model
+from fedanon.federated.node import NodeFacts, make_model
+from fedanon.federated.settings import RunSettings
+from fedanon.federated.validation import check_scores, check_weight
+from fedanon.models.base import Parameters
+
+log = logging.getLogger("fedanon")
+
+Round = dict[str, Any]
+OnRound = Callable[[Round, Parameters], None]
+
+
+@dataclass
+class Outcome:
+    """What a run yields."""
+
+    parameters: Parameters
+    rounds: list[Round] = field(default_factory=list)
+    facts: dict[int, NodeFacts] = field(default_factory=dict)
+    rejected: list[dict[str, Any]] = field(default_factory=list)
+
+
+class Federation:
+    """A run of the server over a Flower grid.
+
+    Parameters
+    ----------
+    grid : Flower's way to the nodes; in-process, Ray or deployed.
+    settings : of the run.
+    checkpoints : where every round is kept, or None.
+    on_round : called after every evaluated round.
+    timeout : seconds to wait for replies, or None.
+    """
+
+    def __init__(
+        self,
+        grid: Grid,
+        settings: RunSettings,
+        *,
+        checkpoints: Checkpoints | None = None,
+        on_round: OnRound | None = None,
+        timeout: float | None = None,
+    ) -> None:
+        self.grid = grid
+        self.settings = settings
+        self._checkpoints = checkpoints
+        self._on_round = on_round or (lambda _round, _parameters: None)
+        self._timeout = timeout
+        self._numbers: dict[int, int] = {}  # node id -> number
+        self._facts: dict[int, NodeFacts] = {}
+        self._rejected: list[dict[str, Any]] = []
+
+    def run(self) -> Outcome:
+        """Train for all rounds, from the last checkpoint if there is one."""
+        self._meet()
+        model = global_model(make_model(self.settings), self._width, self.settings)
+        last = self._checkpoints.last(self.settings) if self._checkpoints else None
+        if last:
+            model.restore(last.parameters)
+        rounds = list(last.rounds) if last else []
+        for number in range(last.round_number + 1 if last else 1, self.settings.rounds + 1):
+            self._train(number, model)
+            if number % self.settings.evaluate_every == 0 or number == self.settings.rounds:
+                rounds.append({"round": number, **self._evaluate(number, model)})
+                self._on_round(rounds[-1], model.parameters)
+            if self._checkpoints:
+                self._checkpoints.save(self.settings, Checkpoint(number, model.parameters, rounds))
+        facts = {self._numbers[node]: facts for node, facts in self._facts.items()}
+        return Outcome(model.parameters, rounds, facts, self._rejected)
+
+    # ---- before the first round -----------------------------------------------------------------
+
+    def _meet(self) -> None:
+        """Ask every node who it is; refuse nodes that mean something else by the same columns."""
+        nodes = sorted(self.grid.get_node_ids())
+        for reply in self._ask(0, MessageType.QUERY, nodes):
+            self._numbers[reply.metadata.src_node_id], self._facts[reply.metadata.src_node_id] = wire.read_facts(reply)
+        if not self._facts:
+            raise InfeasibleError(
+                f"None of {len(nodes)} nodes could prepare its data; the first reasons are in the log."
+            )
+        for what in ("schema_sha256", "version", "width"):
+            kinds = {getattr(facts, what) for facts in self._facts.values()}
+            if len(kinds) > 1:
+                raise SchemaError(
+                    f"The nodes do not agree: {len(kinds)} different values of {what} among {len(self._facts)}."
+                )
+
+    # ---- rounds ---------------------------------------------------------------------------------
+
+    def _train(self, number: int, model: GlobalModel) -> None:
+        chosen = self._choose(number)
+        replies = self._ask(number, MessageType.TRAIN, chosen, model)
+        accepted = self._accept(number, model, replies)
+        needed = max(1, int(np.ceil(self.settings.min_replies * len(chosen))))
+        if len(accepted) < needed:
+            raise InfeasibleError(
+                f"Round {number}: {len(accepted)} of {len(chosen)} updates are usable; at least {needed} are needed."
+            )
+        weights = [self._facts[reply.metadata.src_node_id].n_train for reply in accepted]
+        model.combine(number, accepted, weights)
+
+    @property
+    def _width(self) -> int:
+        return next(iter(self._facts.values())).width
+
+    def _in_order(self) -> list[int]:
+        return sorted(self._facts, key=lambda node: self._numbers[node])
+
+    def _choose(self, number: int) -> list[int]:
+        """The nodes of a round, by a stream of their own: the same with and without a restart."""
+        nodes = self._in_order()
+        wanted = self.settings.clients_per_round or len(nodes)
+        if wanted >= len(nodes):
+            return nodes
+        picks = np.random.default_rng([self.settings.seed, *b"choose", number]).choice(
+            len(nodes), wanted, replace=False
+        )
+        return [nodes[i] for i in sorted(picks)]
+
+    def _accept(self, number: int, model: GlobalModel, replies: Sequence[Message]) -> list[Message]:
+        """The replies that pass validation; the others are logged and left out."""
+        accepted: dict[int, Message] = {}
+        updates: dict[int, Parameters] = {}
+        for reply in replies:
+            node = reply.metadata.src_node_id
+            try:
+                if node in accepted:
+                    raise UpdateRejectedError("it came twice")
+                updates[node] = self._checked(number, model, reply)
+                accepted[node] = reply
+            except UpdateRejectedError as error:
+                self._reject(number, node, str(error))
+        for node, reason in model.outliers(updates).items():
+            self._reject(number, node, reason)
+            del accepted[node]
+        return list(accepted.values())
+
+    def _checked(self, number: int, model: GlobalModel, reply: Message) -> Parameters:
+        node = reply.metadata.src_node_id
+        if node not in self._facts:
+            raise UpdateRejectedError("its sender is not part of the run")
+        if reply.content.config_records:
+            raise UpdateRejectedError("it does not hold the agreed records")
+        metrics = wire.read_metrics(reply)
+        if set(metrics) != {wire.WEIGHT, wire.ROUND} or metrics[wire.ROUND] != number:
+            raise UpdateRejectedError("its metrics are not those of this round")
+        check_weight(metrics[wire.WEIGHT], self._facts[node].n_train)
+        arrays = wire.read_arrays(reply)
+        model.check(arrays)
+        return arrays
+
+    def _evaluate(self, number: int, model: GlobalModel) -> dict[str, float]:
+        replies = self._ask(number, MessageType.EVALUATE, self._in_order(), model)
+        scores: list[dict[str, float]] = []
+        for reply in replies:
+            node = reply.metadata.src_node_id
+            try:
+                found = check_scores(wire.read_metrics(reply), wire.EVALUATION)
+                check_weight(found.pop(wire.WEIGHT, None), self._facts[node].n_test)
+                scores.append({**found, "_n": float(self._facts[node].n_test)})
+            except UpdateRejectedError as error:
+                self._reject(number, node, str(error))
+        return _client_means(scores)
+
+    # ---- messages -------------------------------------------------------------------------------
+
+    def _ask(self, number: int, kind: str, nodes: Sequence[int], model: GlobalModel | None = None) -> list[Message]:
+        """Send, and return the good replies in the order of the nodes' numbers; failures are logged."""
+        messages = [wire.request(node, kind, number, model.arrays_for((node, kind)) if model else []) for node in nodes]
+        replies = list(self.grid.send_and_receive(messages, timeout=self._timeout))
+        good = [reply for reply in replies if not reply.has_error()]
+        for reply in replies:
+            if reply.has_error():
+                log.warning("node %s failed: %s", reply.metadata.src_node_id, reply.error.reason)
+        if model is not None:
+            for silent in set(nodes) - {reply.metadata.src_node_id for reply in good}:
+                model.forget(silent)  # it may have lost what it held
+        return sorted(good, key=lambda r: (self._numbers.get(r.metadata.src_node_id, 0), r.metadata.src_node_id))
+
+    def _reject(self, number: int, node: int, reason: str) -> None:
+        client = self._numbers.get(node, node)
+        self._rejected.append({"round": number, "client": client, "reason": reason})
+        log.warning("round %d: client %s is left out: %s", number, client, reason)
+
+
+def _client_means(scores: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Means over clients, weighted by their test rows; the AUC of clients is a plain mean, under its own name.
+
+    A client whose test rows are all of one class has no AUC and is left out of that mean.
+    """
+    means: dict[str, float] = {}
+    for name in sorted({name for score in scores for name in score} - {"_n"}):
+        having = [score for score in scores if name in score]
+        values = [score[name] for score in having]
+        if name.startswith("auc"):
+            means[name.replace("auc", "auc_client_mean")] = float(np.mean(values))
+        else:
+            means[name] = float(np.average(values, weights=[score["_n"] for score in having]))
+    return means
+
+
+def server_app(run: Callable[[Grid, Context], None] | None = None) -> ServerApp:
+    """A ServerApp that runs a federation with the run config's settings and keeps its result."""
+    app = ServerApp()
+
+    @app.main()
+    def main(grid: Grid, context: Context) -> None:
+        if run is not None:
+            run(grid, context)
+            return
+        settings = RunSettings.from_config(context.run_config)
+        checkpoints = Checkpoints.at(str(context.run_config.get("checkpoint-folder", "")))
+        outcome = Federation(grid, settings, checkpoints=checkpoints).run()
+        last = outcome.rounds[-1] if outcome.rounds else {}
+        log.info("finished after round %s: %s", last.get("round"), last)
+
+    return app

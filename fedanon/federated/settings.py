@@ -1,0 +1,62 @@
+"""Settings of a federated run: scalars only, so that they travel as a Flower run config."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal, get_type_hints
+
+from fedanon import parameters
+from fedanon.parameters import parameter
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSettings:
+    """What the server and every node of a run agree on.
+
+    Nested settings (of the method, the model, the strategy) are JSON texts.
+    """
+
+    dataset: str = parameter("adult", help="data set by name, where nodes do not bring their own table")
+    partition: str = parameter("iid", help="iid, dirichlet:ALPHA[:COLUMN], quantity:ALPHA or by:COLUMN")
+    clients: int = parameter(10, help="number of clients of a simulation", at_least=1)
+    method: str = parameter("identity", help="anonymizer every node applies to its training rows")
+    method_settings: str = parameter("{}", help="parameters of the method, as JSON")
+    model: str = parameter("lr", help="model")
+    model_settings: str = parameter("{}", help="parameters of the model, as JSON")
+    strategy: str = parameter("fedavg", help="how the server combines updates")
+    strategy_settings: str = parameter("{}", help="parameters of the strategy, as JSON")
+    rounds: int = parameter(100, help="rounds of training", at_least=1)
+    clients_per_round: int = parameter(0, help="clients that train in a round; 0 means all", at_least=0)
+    min_replies: float = parameter(
+        0.5, help="a round with a smaller share of usable replies fails", at_least=0, at_most=1
+    )
+    evaluate_every: int = parameter(
+        1, help="rounds between evaluations; the last round is always evaluated", at_least=1
+    )
+    test_share: float = parameter(0.2, help="share of every node's rows kept for testing", at_least=0.01, at_most=0.9)
+    features: Literal["quasi_identifiers", "all"] = parameter("quasi_identifiers", help="columns a model sees")
+    seed: int = parameter(0, help="seed of everything", at_least=0)
+
+    def __post_init__(self) -> None:
+        parameters.check(self)
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> RunSettings:
+        """Read a Flower run config; names with dashes, foreign keys ignored."""
+        hints = get_type_hints(cls)
+        known = {entry.name.replace("_", "-"): entry.name for entry in fields(cls)}
+        values = {known[key]: value for key, value in config.items() if key in known}
+        # TOML and command lines give 1 where 1.0 is meant
+        values = {name: float(v) if hints[name] is float else v for name, v in values.items()}
+        return cls(**values)
+
+    def to_config(self) -> dict[str, Any]:
+        """As a Flower run config."""
+        return {name.replace("_", "-"): value for name, value in asdict(self).items()}
+
+    def nested(self, name: Literal["method", "model", "strategy"]) -> dict[str, Any]:
+        """The settings of a component."""
+        value: dict[str, Any] = json.loads(getattr(self, f"{name}_settings"))
+        return value

@@ -1,0 +1,48 @@
+"""Where a node's table comes from: its own file, or its part of a data set in a simulation."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+from flwr.app import Context
+from numpy.typing import NDArray
+
+from fedanon.data.csv_file import read_table
+from fedanon.data.datasets import load
+from fedanon.data.partition import parse_partition
+from fedanon.data.schema import Schema
+from fedanon.data.table import Table
+from fedanon.errors import ConfigError
+from fedanon.federated.settings import RunSettings
+
+
+def load_node_table(context: Context, settings: RunSettings) -> tuple[Table, int]:
+    """A hospital's own file (node config `data` and `schema`), or a part of the run's data set (`partition-id`)."""
+    config = context.node_config
+    if "data" in config:
+        schema = Schema.read(Path(str(config["schema"])))
+        missing = str(config.get("missing", "error"))
+        table = read_table(Path(str(config["data"])), schema, missing=missing)  # type: ignore[arg-type]
+        return table, int(config.get("number", 0))
+    if "partition-id" not in config:
+        raise ConfigError("The node config names neither `data` and `schema` nor a `partition-id`.")
+    number = int(config["partition-id"])
+    parts = partition_rows(settings.dataset, settings.partition, settings.clients, settings.seed)
+    if number >= len(parts):
+        raise ConfigError(f"The data set has {len(parts)} parts; there is no part {number}.")
+    return whole_table(settings.dataset).take(parts[number]), number
+
+
+@lru_cache(maxsize=4)
+def whole_table(dataset: str) -> Table:
+    """A data set, loaded once a process."""
+    return load(dataset)
+
+
+@lru_cache(maxsize=16)
+def partition_rows(dataset: str, partition: str, clients: int, seed: int) -> tuple[NDArray[np.int64], ...]:
+    """The rows of every client; the same in every process."""
+    rng = np.random.default_rng([seed, *b"partition"])
+    return tuple(parse_partition(partition)(whole_table(dataset), clients, rng))
