@@ -6,8 +6,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: run test check bench clean
 
-run: $(VENV)/installed  ## compare the methods on the bundled Adult data: a table and a plot
-	$(BIN)/fedanon compare --dataset adult --methods all --k 3,5,10,20 --plot tradeoff.png
+run: $(VENV)/installed  ## the main job: anonymised federations of Adult and RAND HIE, tables and tour.png
+	$(BIN)/fedanon tour
 
 test: check  ## lint, types, import rules and all tests
 
@@ -20,6 +20,7 @@ check: $(VENV)/installed
 
 bench: $(VENV)/installed-bench  ## speed and memory, measured side by side in one run
 	$(BIN)/python experiments/benchmarks/speed.py
+	$(BIN)/python experiments/benchmarks/federation.py
 
 $(VENV)/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -31,4 +32,4 @@ $(VENV)/installed-bench: $(VENV)/installed
 	touch $@
 
 clean:
-	rm -rf $(VENV) tradeoff.png
+	rm -rf $(VENV) tour.png

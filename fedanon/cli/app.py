@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from fedanon._version import __version__
-from fedanon.cli import anonymize, check, compare, data, methods, schema, simulate
+from fedanon.cli import anonymize, check, compare, data, federation, methods, node, schema, server, simulate, tour
 
 app = typer.Typer(
     name="fedanon",
@@ -37,6 +37,10 @@ app.command("anonymize")(anonymize.anonymize)
 app.command("check")(check.check)
 app.command("compare")(compare.compare)
 app.command("simulate")(simulate.simulate)
+app.command("tour")(tour.tour)
 app.command("methods")(methods.methods)
 app.add_typer(data.app, name="data")
 app.add_typer(schema.app, name="schema")
+app.add_typer(server.app, name="server")
+app.add_typer(node.app, name="node")
+app.add_typer(federation.app, name="federation")

@@ -31,8 +31,11 @@ def simulate(
     clients: Annotated[int, typer.Option(help="Number of clients.", min=1)] = 10,
     rounds: Annotated[int, typer.Option(help="Rounds of training.", min=1)] = 100,
     per_round: Annotated[int, typer.Option(help="Clients that train in a round; 0 means all.", min=0)] = 0,
-    partition: Annotated[str, typer.Option(help="iid, dirichlet:0.5, quantity:0.5 or by:COLUMN.")] = "iid",
+    partition: Annotated[str, typer.Option(help="iid, dirichlet:0.5, quantity:0.5, by:COLUMN, or stored.")] = "iid",
     features: Annotated[str, typer.Option(help="quasi_identifiers or all.")] = "quasi_identifiers",
+    protocol: Annotated[
+        str, typer.Option(help="corrected, or as_published (what the thesis's code did).")
+    ] = "corrected",
     engine: Annotated[str, typer.Option(help="local (reproducible) or ray.")] = "local",
     resume: Annotated[Path | None, typer.Option(help="Folder of checkpoints; a killed run goes on from there.")] = None,
     seed: options.Seed = 0,
@@ -62,6 +65,7 @@ def simulate(
         partition=partition,
         features=features,  # type: ignore[arg-type]
         evaluate_every=max(1, rounds // 20),
+        protocol=protocol,  # type: ignore[arg-type]
         seed=seed,
     )
     result = _run(run, engine, resume)

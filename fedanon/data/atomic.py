@@ -9,8 +9,10 @@ from pathlib import Path
 from fedanon.errors import DataError
 
 
-def atomic_write(path: str | Path, data: bytes | str) -> None:
+def atomic_write(path: str | Path, data: bytes | str, *, mode: int = 0o666) -> None:
     """Write ``data`` to ``path``; a reader sees the old file or the whole new one, and a failure leaves no trace.
+
+    ``mode`` are the permissions of the new file, before the umask.
 
     Raises
     ------
@@ -21,7 +23,7 @@ def atomic_write(path: str | Path, data: bytes | str) -> None:
     # in the same folder, since only a move within one file system is atomic
     draft = path.with_name(f".{path.name[:100]}.{secrets.token_hex(8)}.tmp")
     try:
-        _write_through(draft, data.encode() if isinstance(data, str) else data)
+        _write_through(draft, data.encode() if isinstance(data, str) else data, mode)
         draft.replace(path)
         _sync_folder(path.parent)
     except OSError as error:
@@ -30,8 +32,8 @@ def atomic_write(path: str | Path, data: bytes | str) -> None:
         _discard(draft)
 
 
-def _write_through(path: Path, data: bytes) -> None:
-    with path.open("xb") as file:
+def _write_through(path: Path, data: bytes, mode: int) -> None:
+    with open(path, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())

@@ -60,7 +60,14 @@ class Checkpoints:
         return Checkpoint(meta["round"], parameters, meta["rounds"])
 
     def _path(self, settings: RunSettings) -> Path:
-        # more rounds of the same run continue it, so their number is not part of its name
+        return self.folder / f"{self.name(settings)}.npz"
+
+    @staticmethod
+    def name(settings: RunSettings) -> str:
+        """A hash of the settings; more rounds of the same run continue it, so their number is no part of it."""
         identity = {name: value for name, value in settings.to_config().items() if name != "rounds"}
-        digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
-        return self.folder / f"{digest[:32]}.npz"
+        return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:32]
+
+    def discard(self, settings: RunSettings) -> None:
+        """Forget the run."""
+        self._path(settings).unlink(missing_ok=True)

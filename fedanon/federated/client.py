@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from flwr.app import Context, Message
 from flwr.clientapp import ClientApp
 
 from fedanon.data.table import Table
-from fedanon.errors import FedanonError
+from fedanon.errors import FedanonError, PrivacyViolationError
 from fedanon.federated import wire
-from fedanon.federated.node import Node
+from fedanon.federated.node import Node, make_node
 from fedanon.federated.settings import RunSettings
 from fedanon.federated.sources import load_node_table
+from fedanon.federated.store import NodeStore
 from fedanon.federated.validation import check_arrays
 from fedanon.models.base import Parameters
 
@@ -76,14 +78,27 @@ class _Nodes:
         key = (context.run_id, context.node_id)
         if key not in self._nodes:
             settings = self._settings or RunSettings.from_config(context.run_config)
-            table, number = self._load(context, settings)
-            self._nodes[key] = Node(table, settings, number)
+            store = NodeStore.of(context.node_config)
+            make = partial(self._make, context, settings)
+            node = store.node(settings, make) if store else make()
+            check_floor(node, int(context.node_config.get("least-k", 1)))
+            self._nodes[key] = node
         return self._nodes[key]
+
+    def _make(self, context: Context, settings: RunSettings) -> Node:
+        table, number = self._load(context, settings)
+        return make_node(table, settings, number)
+
+
+def check_floor(node: Node, least_k: int) -> None:
+    """The node's own condition, whatever method the server asked for."""
+    if least_k > 1 and not node.facts.measures["k_reached"] >= least_k:
+        raise PrivacyViolationError(f"The release of this node does not reach the k of {least_k} it asks for.")
 
 
 def _parameters(node: Node, message: Message) -> Parameters:
     """The global parameters, checked here once more; trees are checked by the model when it reads them."""
     arrays = wire.read_arrays(message)
     if node.model.aggregation == "mean":
-        check_arrays(arrays, node.model.initial(node.encoding.width))
+        check_arrays(arrays, node.model.initial(node.width))
     return arrays

@@ -13,7 +13,7 @@ from flwr.serverapp import Grid
 from flwr.supercore.task_identity import TaskIdentity
 
 from fedanon.federated.settings import RunSettings
-from fedanon.federated.sources import partition_rows
+from fedanon.federated.sources import n_parts
 
 RUN_ID = 1
 SERVER_ID = 0
@@ -29,7 +29,7 @@ class LocalGrid(Grid):
     """
 
     def __init__(self, app: ClientApp, settings: RunSettings) -> None:
-        clients = len(partition_rows(settings.dataset, settings.partition, settings.clients, settings.seed))
+        clients = n_parts(settings)
         self._app = app
         self._contexts = {
             number + 1: Context(

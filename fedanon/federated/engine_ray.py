@@ -10,10 +10,11 @@ from flwr.serverapp import Grid, ServerApp
 
 from fedanon.errors import ConfigError, InfeasibleError
 from fedanon.federated.client import client_app
-from fedanon.federated.server import Federation, Outcome
+from fedanon.federated.server import Federation, Outcome, wait_for_nodes
 from fedanon.federated.settings import RunSettings
-from fedanon.federated.sources import load_node_table, partition_rows
+from fedanon.federated.sources import load_node_table, n_parts
 
+START_SECONDS = 120.0
 QUIET = {"FLWR_TELEMETRY_ENABLED": "0", "RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
 
 
@@ -31,12 +32,12 @@ def run_with_ray(settings: RunSettings, make: Callable[[Grid], Federation]) -> O
 
     @server.main()
     def main(grid: Grid, _context: Context) -> None:
+        wait_for_nodes(grid, n_parts(settings), START_SECONDS)
         outcomes.append(make(grid).run())
 
     # a Ray context carries no run config, so the settings travel with the loader
     app = client_app(lambda context, _settings: load_node_table(context, settings), settings)
-    clients = len(partition_rows(settings.dataset, settings.partition, settings.clients, settings.seed))
-    run_simulation(server_app=server, client_app=app, num_supernodes=clients)
+    run_simulation(server_app=server, client_app=app, num_supernodes=n_parts(settings))
     if not outcomes:
         raise InfeasibleError("The run on Ray did not finish; its log says why.")
     return outcomes[0]

@@ -30,6 +30,9 @@ from fedanon.privacy.verification import verify
 #: what a node measures of its own release and may tell
 PRIVACY_MEASURES = ("k_reached", "ncp", "ncp_published", "linkage_expected_share", "truthfulness", "suppressed_share")
 
+#: what a node works out of its table once
+PREPARED = ("release", "data", "test", "recoded_test", "facts")
+
 
 @dataclass(frozen=True)
 class NodeFacts:
@@ -65,6 +68,11 @@ class Node:
         self._table = table
         self.state = LocalState()
         self._test_states = LocalState(), LocalState()
+
+    @property
+    def width(self) -> int:
+        """Number of features."""
+        return self.encoding.width
 
     # ---- data -----------------------------------------------------------------------------------
 
@@ -109,7 +117,7 @@ class Node:
         return NodeFacts(
             schema_sha256=self._table.schema.sha256,
             version=__version__,
-            width=self.encoding.width,
+            width=self.width,
             n_train=len(self.data.target),
             n_test=len(test),
             measures=measures,
@@ -130,12 +138,28 @@ class Node:
         recoded = _scores(truth, self.model.predict_proba(parameters_, self.recoded_test, state=states[1]))
         return raw | {f"{name}_recoded": value for name, value in recoded.items()}
 
+    def __getstate__(self) -> dict[str, Any]:
+        """A prepared node without its raw table and its training state: what a store keeps between processes."""
+        for name in PREPARED:
+            getattr(self, name)
+        kept = {name: value for name, value in vars(self).items() if name not in ("_table", "_split")}
+        return kept | {"state": LocalState(), "_test_states": (LocalState(), LocalState())}
+
     def _seed(self, purpose: str, *more: int) -> int:
         return int(self._rng(purpose, *more).integers(2**63))
 
     def _rng(self, purpose: str, *more: int) -> np.random.Generator:
         """A stream of its own for every purpose, node and round, so that nothing depends on the order of calls."""
         return np.random.default_rng([self.settings.seed, self.number, *purpose.encode(), *more])
+
+
+def make_node(table: Table, settings: RunSettings, number: int) -> Node:
+    """A node of the run's protocol."""
+    if settings.protocol == "as_published":
+        from fedanon.federated.published_node import PublishedNode
+
+        return PublishedNode(table, settings, number)
+    return Node(table, settings, number)
 
 
 def make_model(settings: RunSettings) -> Model:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from flwr.app import Context, Message, MessageType
+from flwr.app import ArrayRecord, Context, Message, MessageType
 from flwr.serverapp import Grid, ServerApp
 
 from fedanon.errors import InfeasibleError, SchemaError, UpdateRejectedError
 from fedanon.federated import wire
 from fedanon.federated.checkpoints import Checkpoint, Checkpoints
-from fedanon.federated.global_model import GlobalModel, global_model
+from fedanon.federated.global_model import GlobalModel, Listener, global_model
 from fedanon.federated.node import NodeFacts, make_model
 from fedanon.federated.settings import RunSettings
 from fedanon.federated.validation import check_scores, check_weight
@@ -24,6 +25,7 @@ log = logging.getLogger("fedanon")
 
 Round = dict[str, Any]
 OnRound = Callable[[Round, Parameters], None]
+Packed = tuple[Parameters, ArrayRecord]
 
 
 @dataclass
@@ -46,6 +48,7 @@ class Federation:
     checkpoints : where every round is kept, or None.
     on_round : called after every evaluated round.
     timeout : seconds to wait for replies, or None.
+    forgetful : nodes keep nothing between messages, so each message brings the whole model.
     """
 
     def __init__(
@@ -56,12 +59,14 @@ class Federation:
         checkpoints: Checkpoints | None = None,
         on_round: OnRound | None = None,
         timeout: float | None = None,
+        forgetful: bool = False,
     ) -> None:
         self.grid = grid
         self.settings = settings
         self._checkpoints = checkpoints
         self._on_round = on_round or (lambda _round, _parameters: None)
         self._timeout = timeout
+        self._forgetful = forgetful
         self._numbers: dict[int, int] = {}  # node id -> number
         self._facts: dict[int, NodeFacts] = {}
         self._rejected: list[dict[str, Any]] = []
@@ -183,7 +188,11 @@ class Federation:
 
     def _ask(self, number: int, kind: str, nodes: Sequence[int], model: GlobalModel | None = None) -> list[Message]:
         """Send, and return the good replies in the order of the nodes' numbers; failures are logged."""
-        messages = [wire.request(node, kind, number, model.arrays_for((node, kind)) if model else []) for node in nodes]
+        if model is not None and self._forgetful:
+            for node in nodes:
+                model.forget(node)
+        packed: list[Packed] = []
+        messages = [wire.request(node, kind, number, self._packed(model, (node, kind), packed)) for node in nodes]
         replies = list(self.grid.send_and_receive(messages, timeout=self._timeout))
         good = [reply for reply in replies if not reply.has_error()]
         for reply in replies:
@@ -194,10 +203,27 @@ class Federation:
                 model.forget(silent)  # it may have lost what it held
         return sorted(good, key=lambda r: (self._numbers.get(r.metadata.src_node_id, 0), r.metadata.src_node_id))
 
+    @staticmethod
+    def _packed(model: GlobalModel | None, listener: Listener, packed: list[Packed]) -> ArrayRecord:
+        """The arrays for a listener; what is the same for the next node is packed once."""
+        arrays = model.arrays_for(listener) if model else []
+        if not packed or packed[-1][0] is not arrays:
+            packed.append((arrays, wire.pack_arrays(arrays)))
+        return packed[-1][1]
+
     def _reject(self, number: int, node: int, reason: str) -> None:
         client = self._numbers.get(node, node)
         self._rejected.append({"round": number, "client": client, "reason": reason})
         log.warning("round %d: client %s is left out: %s", number, client, reason)
+
+
+def wait_for_nodes(grid: Grid, count: int, seconds: float) -> None:
+    """Wait until ``count`` nodes are there; raise InfeasibleError if they do not come in time."""
+    end = time.monotonic() + seconds
+    while (found := len(list(grid.get_node_ids()))) < count:
+        if time.monotonic() > end:
+            raise InfeasibleError(f"{found} of {count} nodes came within {seconds:g} seconds.")
+        time.sleep(0.1)
 
 
 def _client_means(scores: Sequence[Mapping[str, float]]) -> dict[str, float]:

@@ -37,6 +37,9 @@ class RunSettings:
     )
     test_share: float = parameter(0.2, help="share of every node's rows kept for testing", at_least=0.01, at_most=0.9)
     features: Literal["quasi_identifiers", "all"] = parameter("quasi_identifiers", help="columns a model sees")
+    protocol: Literal["corrected", "as_published"] = parameter(
+        "corrected", help="split first and test on raw rows, or what the thesis's code did"
+    )
     seed: int = parameter(0, help="seed of everything", at_least=0)
 
     def __post_init__(self) -> None:

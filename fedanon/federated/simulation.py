@@ -12,10 +12,10 @@ import numpy as np
 
 from fedanon._version import __version__
 from fedanon.federated.checkpoints import Checkpoints
-from fedanon.federated.node import Node
+from fedanon.federated.node import make_node
 from fedanon.federated.server import Federation, Outcome
 from fedanon.federated.settings import RunSettings
-from fedanon.federated.sources import partition_rows, whole_table
+from fedanon.federated.sources import n_parts, node_table
 from fedanon.models.base import LocalState, Model, Parameters
 from fedanon.models.scores import auc
 
@@ -86,7 +86,10 @@ def simulate(
     else:
         from fedanon.federated.engine_ray import run_with_ray
 
-        outcome = run_with_ray(settings, lambda grid: Federation(grid, settings, checkpoints=store, on_round=after))
+        # a node's messages may reach different processes of Ray's, which share no state
+        outcome = run_with_ray(
+            settings, lambda grid: Federation(grid, settings, checkpoints=store, on_round=after, forgetful=True)
+        )
     return Simulation(settings, outcome, engine, time.perf_counter() - start)
 
 
@@ -94,8 +97,7 @@ class PooledTest:
     """The raw test rows of all clients together. A real federation cannot pool them; a simulation can."""
 
     def __init__(self, settings: RunSettings) -> None:
-        parts = partition_rows(settings.dataset, settings.partition, settings.clients, settings.seed)
-        nodes = [Node(whole_table(settings.dataset).take(rows), settings, i) for i, rows in enumerate(parts)]
+        nodes = [make_node(node_table(settings, i), settings, i) for i in range(n_parts(settings))]
         tests = [node.test for node in nodes]
         self._features = np.concatenate([features for features, _ in tests])
         self._truth = np.concatenate([truth for _, truth in tests])

@@ -17,6 +17,9 @@ from fedanon.data.table import Table
 from fedanon.errors import ConfigError
 from fedanon.federated.settings import RunSettings
 
+#: a data set that comes in parts keeps them
+STORED = "stored"
+
 
 def load_node_table(context: Context, settings: RunSettings) -> tuple[Table, int]:
     """A hospital's own file (node config `data` and `schema`), or a part of the run's data set (`partition-id`)."""
@@ -29,10 +32,24 @@ def load_node_table(context: Context, settings: RunSettings) -> tuple[Table, int
     if "partition-id" not in config:
         raise ConfigError("The node config names neither `data` and `schema` nor a `partition-id`.")
     number = int(config["partition-id"])
-    parts = partition_rows(settings.dataset, settings.partition, settings.clients, settings.seed)
-    if number >= len(parts):
-        raise ConfigError(f"The data set has {len(parts)} parts; there is no part {number}.")
-    return whole_table(settings.dataset).take(parts[number]), number
+    return node_table(settings, number), number
+
+
+def node_table(settings: RunSettings, number: int) -> Table:
+    """The rows of one client of a simulation."""
+    if number >= n_parts(settings):
+        raise ConfigError(f"The data set has {n_parts(settings)} parts; there is no part {number}.")
+    if settings.partition == STORED:
+        return load(settings.dataset, client=number)
+    rows = partition_rows(settings.dataset, settings.partition, settings.clients, settings.seed)[number]
+    return whole_table(settings.dataset).take(rows)
+
+
+def n_parts(settings: RunSettings) -> int:
+    """Number of clients a simulation has."""
+    if settings.partition == STORED:
+        return settings.clients
+    return len(partition_rows(settings.dataset, settings.partition, settings.clients, settings.seed))
 
 
 @lru_cache(maxsize=4)
@@ -45,4 +62,6 @@ def whole_table(dataset: str) -> Table:
 def partition_rows(dataset: str, partition: str, clients: int, seed: int) -> tuple[NDArray[np.int64], ...]:
     """The rows of every client; the same in every process."""
     rng = np.random.default_rng([seed, *b"partition"])
-    return tuple(parse_partition(partition)(whole_table(dataset), clients, rng))
+    # a partition by a column has as many clients as the column has values
+    wanted = None if partition.startswith("by:") else clients
+    return tuple(parse_partition(partition)(whole_table(dataset), wanted, rng))

@@ -60,9 +60,9 @@ def read_round(message: Message) -> int:
     return number
 
 
-def request(node: int, kind: str, round_number: int, arrays: Sequence[NDArray[Any]]) -> Message:
+def request(node: int, kind: str, round_number: int, arrays: ArrayRecord) -> Message:
     """A message of the server to a node."""
-    content = RecordDict({ARRAYS: pack_arrays(arrays), CONFIG: ConfigRecord({ROUND: round_number})})
+    content = RecordDict({ARRAYS: arrays, CONFIG: ConfigRecord({ROUND: round_number})})
     return Message(content, dst_node_id=node, message_type=kind, group_id=str(round_number))
 
 

@@ -1,0 +1,140 @@
+"""Speed of a federation: the local engine beside a plain loop and beside Ray, XGBoost's cost per round, an edge node.
+
+Run by `make bench`; every measurement has a process of its own. Stored in experiments/results/federation_speed.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+RESULTS = Path(__file__).parents[1] / "results" / "federation_speed.json"
+
+
+def settings(model: str, rounds: int) -> Any:
+    """Adult, ten clients, no anonymisation: what is measured is the engine."""
+    from fedanon.federated.settings import RunSettings
+
+    return RunSettings(model=model, rounds=rounds, evaluate_every=rounds)
+
+
+def plain_loop(rounds: int = 100) -> dict[str, Any]:
+    """Ten prepared nodes, trained and averaged by a loop without Flower."""
+    from fedanon.federated.node import Node
+    from fedanon.federated.sources import n_parts, node_table
+
+    chosen = settings("lr", rounds)
+    nodes = [Node(node_table(chosen, i), chosen, i) for i in range(n_parts(chosen))]
+    for node in nodes:
+        node.data.features(1)
+    parameters = nodes[0].model.initial(nodes[0].width)
+    start = time.perf_counter()
+    for number in range(1, rounds + 1):
+        updates = [node.train(parameters, number) for node in nodes]
+        weights = [update.n_examples for update in updates]
+        columns = zip(*(update.parameters for update in updates), strict=True)
+        parameters = [np.average(arrays, axis=0, weights=weights) for arrays in columns]
+    return {"seconds": time.perf_counter() - start}
+
+
+def local(model: str, rounds: int = 100) -> dict[str, Any]:
+    """The rounds of the local engine, and how the cost of a round grows."""
+    from fedanon.federated.client import client_app
+    from fedanon.federated.engine_local import LocalGrid
+    from fedanon.federated.server import Federation
+
+    chosen = settings(model, rounds)
+    federation = Federation(LocalGrid(client_app(), chosen), chosen)
+    train, times = federation._train, []
+
+    def timed(number: int, model_: Any) -> None:
+        start = time.perf_counter()
+        train(number, model_)
+        times.append(time.perf_counter() - start)
+
+    federation._train = timed  # type: ignore[method-assign]
+    federation.run()
+    # the first rounds prepare what later ones reuse
+    early, late = np.mean(times[10:30]), np.mean(times[-20:])
+    return {"seconds": float(sum(times)), "per_round_growth": float(late / early)}
+
+
+def ray(rounds: int = 20) -> dict[str, Any]:
+    """Flower's simulation engine, whole run, per round."""
+    from fedanon.federated.simulation import simulate
+
+    return {"seconds": simulate(settings("lr", rounds), engine="ray").seconds, "rounds": rounds}
+
+
+def local_whole(rounds: int = 20) -> dict[str, Any]:
+    """The same run on the local engine."""
+    from fedanon.federated.simulation import simulate
+
+    return {"seconds": simulate(settings("lr", rounds)).seconds, "rounds": rounds}
+
+
+def edge() -> dict[str, Any]:
+    """A node that anonymises and trains LR on 3,000 rows: seconds until it is ready, memory."""
+    begin = time.perf_counter()
+    from fedanon.federated.node import Node
+    from fedanon.federated.settings import RunSettings
+    from fedanon.federated.sources import whole_table
+
+    chosen = RunSettings(method="mondrian", method_settings='{"k": 10}', model="lr")
+    node = Node(whole_table("adult").take(np.arange(3_750)), chosen, 0)
+    node.facts  # noqa: B018
+    ready = time.perf_counter() - begin
+    parameters = node.model.initial(node.width)
+    for number in range(1, 11):
+        parameters = node.train(parameters, number).parameters
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return {"ready_seconds": ready, "peak_mb": peak, "rows": node.facts.n_train}
+
+
+TASKS: dict[str, Callable[[], dict[str, Any]]] = {
+    "plain loop, LR, 100 rounds": plain_loop,
+    "local engine, LR, 100 rounds": lambda: local("lr"),
+    "local engine, XGBoost, 100 rounds": lambda: local("xgb"),
+    "local engine, LR, 20 rounds, whole run": local_whole,
+    "Ray engine, LR, 20 rounds, whole run": ray,
+    "edge node": edge,
+}
+
+
+def child(task: str) -> dict[str, Any]:
+    """Run one task in a process of its own."""
+    done = subprocess.run([sys.executable, __file__, "--task", task], capture_output=True, text=True, check=True)
+    result: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    return result
+
+
+def main() -> None:
+    """Run everything, or one task in a child process."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--task", choices=sorted(TASKS))
+    task = parser.parse_args().task
+    if task:
+        print(json.dumps(TASKS[task]()))
+        return
+    results: dict[str, Any] = {}
+    for name in TASKS:
+        results[name] = child(name)
+        print(f"{name}: {', '.join(f'{key} {value:.3g}' for key, value in results[name].items())}", flush=True)
+    ratio = results["local engine, LR, 100 rounds"]["seconds"] / results["plain loop, LR, 100 rounds"]["seconds"]
+    whole, with_ray = (results[f"{e} engine, LR, 20 rounds, whole run"]["seconds"] for e in ("local", "Ray"))
+    results["ratios"] = {"local over plain loop": ratio, "Ray over local": with_ray / whole}
+    print(f"local over plain loop: {ratio:.2f}; Ray over local: {with_ray / whole:.1f}")
+    RESULTS.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

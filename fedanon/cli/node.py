@@ -1,0 +1,60 @@
+"""`fedanon node`: a hospital's side of a real federation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fedanon.cli.output import console
+from fedanon.cli.server import Insecure
+
+app = typer.Typer(help="A node of a federation of real machines.", no_args_is_help=True)
+
+Folder = Annotated[Path, typer.Argument(help="The node's folder.")]
+
+
+@app.command()
+def init(
+    folder: Folder,
+    server: Annotated[str, typer.Option(help="HOST:PORT of the server.")],
+    data: Annotated[Path, typer.Option(help="The table, a CSV file; it stays where it is.")],
+    schema: Annotated[Path, typer.Option(help="Its schema (TOML).")],
+    ca: Annotated[Path | None, typer.Option(help="The server's ca.crt.")] = None,
+    number: Annotated[int, typer.Option(help="Number of this node, different at every node.", min=0)] = 0,
+    missing: Annotated[str, typer.Option(help="Missing quasi-identifiers: error, category, wildcard.")] = "error",
+    least_k: Annotated[int, typer.Option(help="Refuse runs whose release reaches a smaller k.", min=1)] = 2,
+) -> None:
+    """Make a node's folder: a key pair and a node.toml."""
+    from fedanon.federated.deployment.config import NodeConfig
+    from fedanon.federated.deployment.node import NodeFolder
+
+    config = NodeConfig(
+        server=server,
+        data=str(data.resolve()),
+        schema=str(schema.resolve()),
+        number=number,
+        missing=missing,
+        least_k=least_k,
+    )
+    node = NodeFolder.init(folder, config, ca)
+    typer.echo(node.public_key)
+    out = console(stderr=True)
+    out.print("Above is this node's public key (node.pub). Give it to the server's people, who register it with")
+    out.print("  fedanon server register SERVER node.pub --name NAME")
+    if ca is None:
+        out.print(f"Copy the server's ca.crt into {folder}.")
+    out.print(f"Then: fedanon node run {folder}")
+
+
+@app.command()
+def run(
+    folder: Folder,
+    insecure: Insecure = False,
+    tries: Annotated[int, typer.Option(help="Give up after so many failed starts; 0 never.", min=0)] = 0,
+) -> None:
+    """Connect to the server and take part in its runs, until ended."""
+    from fedanon.federated.deployment.node import NodeFolder
+
+    NodeFolder(folder).run(insecure=insecure, tries=tries)

@@ -1,0 +1,94 @@
+"""What stands in `server.toml` and `node.toml`."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fedanon import parameters
+from fedanon.errors import ConfigError
+from fedanon.federated.settings import RunSettings
+from fedanon.parameters import parameter
+
+SERVER_FILE = "server.toml"
+NODE_FILE = "node.toml"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerConfig:
+    """Where a server listens, whom it waits for, and the settings of its run."""
+
+    host: str = parameter("127.0.0.1", help="name or address by which nodes find the server")
+    listen: str = parameter("127.0.0.1", help="address to listen on; 0.0.0.0 is all")
+    port: int = parameter(9443, help="port", at_least=1, at_most=65535)
+    nodes: int = parameter(2, help="nodes to wait for before the first round", at_least=1)
+    wait_seconds: float = parameter(600.0, help="how long to wait for them", at_least=1)
+    reply_seconds: float = parameter(3600.0, help="how long to wait for a node's reply", at_least=1)
+    run: RunSettings = field(default_factory=RunSettings)
+
+    def __post_init__(self) -> None:
+        parameters.check(self)
+        if self.run.protocol != "corrected":
+            raise ConfigError("The protocol 'as_published' is for simulations only.")
+
+    @classmethod
+    def read(cls, folder: Path) -> ServerConfig:
+        """From the folder of a server."""
+        values = _read(folder, SERVER_FILE)
+        run = {name: _scalar(name, value) for name, value in values.pop("run", {}).items()}
+        return parameters.build(cls, {**values, "run": parameters.build(RunSettings, run)})
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeConfig:
+    """A node's own table, its server, and what it asks of a run before it takes part."""
+
+    server: str = parameter("127.0.0.1:9443", help="HOST:PORT of the server")
+    data: str = parameter("data.csv", help="the table, a CSV file")
+    schema: str = parameter("schema.toml", help="its schema")
+    number: int = parameter(0, help="number of this node, different at every node; seeds its randomness", at_least=0)
+    missing: str = parameter("error", help="missing quasi-identifiers: error, category or wildcard")
+    least_k: int = parameter(2, help="refuse a run whose release reaches a smaller k; 1 allows raw rows", at_least=1)
+    ca: str = parameter("ca.crt", help="certificate of the server's authority")
+
+    def __post_init__(self) -> None:
+        parameters.check(self)
+        host, colon, port = self.server.rpartition(":")
+        if not (host and colon and port.isdigit()):
+            raise ConfigError("The server of a node must be HOST:PORT.")
+
+    @classmethod
+    def read(cls, folder: Path) -> NodeConfig:
+        """From the folder of a node."""
+        return parameters.build(cls, _read(folder, NODE_FILE))
+
+    def for_flower(self, folder: Path) -> dict[str, Any]:
+        """The node config its app reads; paths count from the node's folder."""
+        return {
+            "data": str((folder / self.data).resolve()),
+            "schema": str((folder / self.schema).resolve()),
+            "missing": self.missing,
+            "number": self.number,
+            "least-k": self.least_k,
+            "store": str((folder / "store").resolve()),
+        }
+
+
+def _read(folder: Path, name: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads((folder / name).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(f"The folder {folder.name} has no {name}; the command `init` makes one.") from None
+    except (OSError, UnicodeError, tomllib.TOMLDecodeError):
+        raise ConfigError(f"{name} cannot be read as TOML.") from None
+
+
+def _scalar(name: str, value: Any) -> Any:
+    """Nested settings are tables in the file and JSON texts in a run."""
+    if name.endswith("_settings") and isinstance(value, Mapping):
+        return json.dumps(dict(value), sort_keys=True)
+    return float(value) if name in ("min_replies", "test_share") else value

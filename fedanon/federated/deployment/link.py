@@ -1,0 +1,120 @@
+"""The running SuperLink: started, waited for, spoken to and ended."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from fedanon.errors import ConfigError, InfeasibleError
+from fedanon.federated.deployment import flower
+from fedanon.federated.deployment.children import end
+from fedanon.federated.deployment.config import ServerConfig
+from fedanon.federated.deployment.folders import private_folder, toml_text, write_private
+from fedanon.federated.deployment.serving import FOLDER_VARIABLE, SECURITY_VARIABLE
+
+START_SECONDS = 60
+
+
+class Link:
+    """A SuperLink on this machine, as a context: inside it runs.
+
+    Parameters
+    ----------
+    folder : of the server.
+    config : of the server.
+    insecure : without TLS and without keys of nodes.
+    """
+
+    NAME = "fedanon"
+
+    def __init__(self, folder: Path, config: ServerConfig, *, insecure: bool) -> None:
+        self._folder = folder
+        self._config = config
+        self._insecure = insecure
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """For Flower's commands that speak to this SuperLink."""
+        home = private_folder(self._folder / "flower")
+        trust = {"insecure": True} if self._insecure else {"root-certificates": str(self._folder / "ca.crt")}
+        table = {"address": f"127.0.0.1:{self._config.port}", **trust}
+        text = f'[superlink]\ndefault = "{self.NAME}"\n\n[superlink.{self.NAME}]\n{toml_text(table)}'
+        write_private(home / "config.toml", text)
+        more = {FOLDER_VARIABLE: str(self._folder), SECURITY_VARIABLE: "none" if self._insecure else "tls"}
+        return flower.environment(home) | more
+
+    def is_up(self) -> bool:
+        """Whether something answers at the port."""
+        address = "127.0.0.1" if self._config.listen in ("0.0.0.0", "127.0.0.1") else self._config.listen
+        try:
+            socket.create_connection((address, self._config.port), timeout=1).close()
+        except OSError:
+            return False
+        return True
+
+    def stream(self, arguments: Sequence[str]) -> None:
+        """Run `flwr` and show what it says, for as long as the SuperLink lives."""
+        assert self._process is not None
+        client = subprocess.Popen([flower.command("flwr"), *arguments], env=self.environment)
+        try:
+            while client.poll() is None:
+                if self._process.poll() is not None:
+                    raise InfeasibleError("The SuperLink ended during the run; superlink.log says why.")
+                time.sleep(0.2)
+        finally:
+            end(client)
+
+    # ---- the process ----------------------------------------------------------------------------
+
+    def __enter__(self) -> Link:
+        if self.is_up():
+            raise ConfigError(f"Port {self._config.port} is taken; is the server running already?")
+        # a process started by us must not outlive a failed start
+        try:
+            with self._log() as log:
+                self._process = subprocess.Popen(self._command(), env=self.environment, stdout=log, stderr=log)
+            self._wait()
+        except BaseException:
+            self._stop()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop()
+
+    def _stop(self) -> None:
+        if self._process is not None:
+            end(self._process)
+
+    def _log(self) -> Any:
+        path = self._folder / "superlink.log"
+        return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab")
+
+    def _wait(self) -> None:
+        assert self._process is not None
+        end = time.monotonic() + START_SECONDS
+        while not self.is_up():
+            if self._process.poll() is not None or time.monotonic() > end:
+                raise InfeasibleError("The SuperLink did not start; superlink.log says why.")
+            time.sleep(0.1)
+
+    def _command(self) -> list[str]:
+        start = [sys.executable, "-m", "fedanon.federated.deployment.superlink"]
+        start += ["--host", self._config.listen, "--port", str(self._config.port)]
+        start += ["--disable-runtime-dependency-installation"]
+        if self._insecure:
+            return [*start, "--insecure", "--database", str(self._folder / "state-insecure.db")]
+        start += ["--enable-supernode-auth", "--database", str(self._folder / "state.db")]
+        for option, name in (("certfile", "server.crt"), ("keyfile", "server.key"), ("ca-certfile", "ca.crt")):
+            start += [f"--ssl-{option}", str(self._folder / name)]
+        return start

@@ -1,0 +1,80 @@
+"""The server app of a deployed federation: wait for the nodes, run, and write the result beside the checkpoints.
+
+Flower starts it in a process of its own. What concerns this machine only (folders, security) comes by the
+environment, since a run config travels to all nodes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from flwr.app import Context
+from flwr.serverapp import Grid, ServerApp
+
+from fedanon._version import __version__
+from fedanon.errors import ConfigError
+from fedanon.federated.checkpoints import Checkpoints
+from fedanon.federated.deployment.config import ServerConfig
+from fedanon.federated.deployment.folders import private_folder, write_private
+from fedanon.federated.server import Federation, Outcome, server_app, wait_for_nodes
+from fedanon.federated.settings import RunSettings
+
+FOLDER_VARIABLE = "FEDANON_SERVER_FOLDER"
+SECURITY_VARIABLE = "FEDANON_SECURITY"
+
+
+def deployed_server_app() -> ServerApp:
+    """The app `fedanon server run` starts."""
+    return server_app(_main)
+
+
+def checkpoints_in(folder: Path) -> Checkpoints:
+    """The checkpoints of a server."""
+    return Checkpoints(folder / "checkpoints")
+
+
+def result_path(folder: Path, settings: RunSettings) -> Path:
+    """Where the result of a run lies: runs with other settings never meet."""
+    return folder / "results" / f"{Checkpoints.name(settings)}-{settings.rounds}.json"
+
+
+def result(settings: RunSettings, outcome: Outcome, security: str) -> dict[str, Any]:
+    """All that may be published of a run; the same for the same seed and tables."""
+    return {
+        "security": security,
+        "version": __version__,
+        "settings": settings.to_config(),
+        "rounds": outcome.rounds,
+        "facts": {str(number): outcome.facts[number].to_dict() for number in sorted(outcome.facts)},
+        "rejected": outcome.rejected,
+    }
+
+
+def _main(grid: Grid, context: Context) -> None:
+    if FOLDER_VARIABLE not in os.environ:
+        raise ConfigError("This app is started by `fedanon server run`.")
+    folder = Path(os.environ[FOLDER_VARIABLE])
+    config = ServerConfig.read(folder)
+    settings = RunSettings.from_config(context.run_config)
+    wait_for_nodes(grid, config.nodes, config.wait_seconds)
+    private_folder(folder / "checkpoints")
+    federation = Federation(
+        grid,
+        settings,
+        checkpoints=checkpoints_in(folder),
+        on_round=lambda scores, _parameters: print(_line(scores), flush=True),
+        timeout=config.reply_seconds,
+        forgetful=True,
+    )
+    content = result(settings, federation.run(), os.environ.get(SECURITY_VARIABLE, "none"))
+    path = result_path(folder, settings)
+    private_folder(path.parent)
+    write_private(path, json.dumps(content, indent=2, sort_keys=True) + "\n")
+
+
+def _line(scores: dict[str, Any]) -> str:
+    shown = {name: scores[name] for name in ("log_loss", "accuracy", "auc_client_mean") if name in scores}
+    return f"round {scores['round']}: " + ", ".join(f"{name} {value:.4f}" for name, value in shown.items())

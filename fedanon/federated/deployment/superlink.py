@@ -1,0 +1,60 @@
+"""Flower's SuperLink behind a fence: from other machines, only the API of the nodes can be reached.
+
+Flower serves three APIs on one port. The nodes' (fleet) API checks their keys; the control API checks nobody, and
+whoever reaches it can register a key or start a run with code of their own. Here it answers this machine only.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+OPEN = ("/v1/fleet/", "/health")
+
+
+class Fence:
+    """ASGI middleware: everything but the nodes' API is refused to other machines."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, or answer 403."""
+        if scope["type"] == "lifespan" or may_pass(str(scope.get("path", "")), scope.get("client")):
+            await self._app(scope, receive, send)
+            return
+        await send({"type": "http.response.start", "status": 403, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+
+def may_pass(path: str, client: Any) -> bool:
+    """Whether a peer may ask for a path."""
+    return path.startswith(OPEN) or (client is not None and _is_this_machine(str(client[0])))
+
+
+def _is_this_machine(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def main() -> None:
+    """`flower-superlink` with the fence; the arguments are Flower's."""
+    from flwr.superlink import extensions
+    from flwr.superlink.cli.flower_superlink import flower_superlink
+    from starlette.middleware import Middleware
+
+    theirs = extensions.get_middleware  # absent in a Flower that has changed: then nothing starts
+    extensions.get_middleware = lambda: (Middleware(Fence), *theirs())
+    flower_superlink()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+"""A node as the thesis's code had it: the whole table anonymised, then split, every client with its own label codes.
+
+For reproduction only. Test rows are anonymised too, and a number means another category at every client, so the scores
+say little about anonymisation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedanon import parameters
+from fedanon.anonymizers import ANONYMIZERS
+from fedanon.data.release import Release
+from fedanon.data.table import Table
+from fedanon.federated.node import Node
+from fedanon.models.base import TrainingData
+from fedanon.models.published_values import label_codes
+from fedanon.models.target import target
+from fedanon.privacy.verification import verify
+
+TEST_SHARE = 0.3
+SPLIT_SEED = 42
+
+
+@dataclass(frozen=True, eq=False)
+class FixedRows:
+    """Features that never change."""
+
+    rows: NDArray[Any]
+    target: NDArray[np.int8]
+    n_instances: int = 1
+
+    def instance(self, round_number: int) -> int:
+        """There is one."""
+        return 0
+
+    def features(self, round_number: int) -> NDArray[Any]:
+        """The rows."""
+        return self.rows
+
+
+class PublishedNode(Node):
+    """Protocol `as_published` (appendix B of the specification of the thesis's runs)."""
+
+    @property
+    def width(self) -> int:
+        """One feature a quasi-identifier."""
+        return len(self._table.columns)
+
+    @cached_property
+    def _split(self) -> tuple[Table, Table]:
+        return self._table, self._table.take(self._rows[1])
+
+    @cached_property
+    def _rows(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Training and test rows, by scikit-learn's split with the seed of the thesis's code."""
+        from sklearn.model_selection import train_test_split
+
+        train, test = train_test_split(np.arange(len(self._table)), test_size=TEST_SHARE, random_state=SPLIT_SEED)
+        return train, test
+
+    @cached_property
+    def release(self) -> Release:
+        """The verified release of the whole table."""
+        anonymizer = parameters.build(ANONYMIZERS[self.settings.method], self.settings.nested("method"))
+        return verify(anonymizer.anonymize(self._table, rng=self._rng("anonymize")), self._table)
+
+    @cached_property
+    def _codes(self) -> tuple[NDArray[np.float64], NDArray[np.int8]]:
+        return label_codes(self.release), target(self.release, self.release.schema)
+
+    @cached_property
+    def data(self) -> TrainingData:
+        """Label codes of the training rows."""
+        features, truth = self._codes
+        return FixedRows(features[self._rows[0]], truth[self._rows[0]])
+
+    @cached_property
+    def test(self) -> tuple[NDArray[Any], NDArray[np.int8]]:
+        """Label codes of the test rows, anonymised like the others."""
+        features, truth = self._codes
+        return features[self._rows[1]], truth[self._rows[1]]
+
+    @cached_property
+    def recoded_test(self) -> NDArray[Any]:
+        """The same rows: they are anonymised already."""
+        return self.test[0]

@@ -1,0 +1,191 @@
+"""Gradient-boosted trees (xgboost): every client adds trees to one global model, by bagging or in turn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedanon.errors import UpdateRejectedError
+from fedanon.models import MODELS
+from fedanon.models.base import INSTANCES, LocalState, Model, Parameters, Rng, TrainingData, Update
+from fedanon.models.tree_validation import ReceivedTrees, TreeLimits, read_trees
+from fedanon.models.trees import BASE_SCORE, OBJECTIVE, digest_of, write_trees
+from fedanon.parameters import parameter
+
+if TYPE_CHECKING:
+    from xgboost import Booster, DMatrix
+
+#: of a global model: far more than any run of ours, little enough to hold in memory
+MAX_GLOBAL_TREES = 100_000
+MAX_GLOBAL_BYTES = 512 * 2**20
+#: longest JSON of one node, with room to spare
+NODE_BYTES = 512
+
+
+@MODELS.register("xgb")
+@dataclass(frozen=True, kw_only=True)
+class BoostedTrees(Model):
+    """Federated gradient boosting; the parameters are one uint8 array, the JSON of an xgboost model.
+
+    From the server come trees of the global model: all of them, or those since the client's last round. To the server
+    go the client's new trees only. The client keeps the margin of each of its rows between rounds, so a round costs the
+    trees that are new. With draws it keeps one margin an instance of the records.
+
+    Bagging: all clients of a round add trees to the same global model, each scaled by its share of the examples
+    (:meth:`fedanon.models.tree_model.TreeModel.append`), so ``eta`` is the step of a round whatever their number.
+    Cyclic: one client a round. ``max_step`` bounds the leaves of honest trees, so larger ones can be refused.
+    """
+
+    name = "xgb"
+    aggregation = "trees"
+
+    instances: Literal["leaves", "draws"] = parameter("draws", help=INSTANCES)
+    eta: float = parameter(0.1, help="learning rate of a round", at_least=1e-4, at_most=1.0)
+    max_depth: int = parameter(5, help="levels of a tree", at_least=1, at_most=12)
+    n_trees: int = parameter(1, help="new trees a client and round", at_least=1, at_most=100)
+    l2: float = parameter(1.0, help="penalty of squared leaf weights", at_least=0.0)
+    min_child_weight: float = parameter(1.0, help="least sum of Hessians in a leaf", at_least=0.0)
+    subsample: float = parameter(1.0, help="share of rows a tree sees", at_least=0.01, at_most=1.0)
+    colsample: float = parameter(0.3, help="share of features a level sees", at_least=0.01, at_most=1.0)
+    max_step: float = parameter(2.0, help="largest leaf weight before the learning rate", at_least=0.01)
+    threads: int = parameter(1, help="threads of xgboost", at_least=1)
+
+    def initial(self, width: int) -> Parameters:
+        """No trees."""
+        return [_array(write_trees([], n_features=width))]
+
+    def train(
+        self, parameters: Parameters, data: TrainingData, *, round_number: int, rng: Rng, state: LocalState
+    ) -> Update:
+        """Count the trees that are new, then grow ``n_trees`` more."""
+        if "xgb" not in state.values:
+            state.values["xgb"] = self._rows_of(data)
+        rows: _ScoredRows = state.values["xgb"]
+        rows.add(self._received(parameters, rows))
+        matrix = rows.matrices[data.instance(round_number)]
+        booster = self._booster(matrix, seed=int(rng.integers(2**31)))
+        for i in range(self.n_trees):
+            booster.update(matrix, i)
+        width = rows.width
+        grown = read_trees(bytes(booster.save_raw("json")), n_features=width, limits=self.update_limits())
+        return Update([_array(write_trees(grown.trees, n_features=width))], len(data.target))
+
+    def predict_proba(
+        self, parameters: Parameters, features: NDArray[np.float32], *, state: LocalState | None = None
+    ) -> NDArray[np.float64]:
+        """The logistic function of the sum of all trees' weights."""
+        kept = LocalState() if state is None else state
+        if "xgb" not in kept.values:
+            kept.values["xgb"] = _ScoredRows([features], self.threads)
+        rows: _ScoredRows = kept.values["xgb"]
+        rows.add(self._received(parameters, rows))
+        margin = rows.matrices[0].get_base_margin().astype(np.float64)
+        return np.asarray(0.5 * (1.0 + np.tanh(0.5 * margin)))
+
+    def update_limits(self) -> TreeLimits:
+        """What an update of a client with these settings can hold."""
+        nodes = 2 ** (self.max_depth + 1) - 1
+        return TreeLimits(
+            max_trees=self.n_trees,
+            max_nodes=nodes,
+            max_depth=self.max_depth,
+            max_bytes=self.n_trees * (nodes * NODE_BYTES) + 4096,
+            max_weight=self.eta * self.max_step * 1.0001,
+        )
+
+    def model_limits(self) -> TreeLimits:
+        """What a global model can hold."""
+        update = self.update_limits()
+        return TreeLimits(
+            min_trees=0,
+            max_trees=MAX_GLOBAL_TREES,
+            max_nodes=update.max_nodes,
+            max_depth=update.max_depth,
+            max_bytes=MAX_GLOBAL_BYTES,
+            max_weight=update.max_weight,
+        )
+
+    # ---- inside ---------------------------------------------------------------------------------
+
+    def _rows_of(self, data: TrainingData) -> _ScoredRows:
+        return _ScoredRows([data.features(i) for i in range(data.n_instances)], self.threads, data.target)
+
+    def _received(self, parameters: Parameters, rows: _ScoredRows) -> ReceivedTrees:
+        data = parameters[0].tobytes()
+        return _read(data, rows.width, self.model_limits())
+
+    def _booster(self, matrix: DMatrix, seed: int) -> Booster:
+        from xgboost import Booster
+
+        settings = {
+            "objective": OBJECTIVE,
+            "base_score": BASE_SCORE,
+            "tree_method": "hist",
+            "eta": self.eta,
+            "max_depth": self.max_depth,
+            "lambda": self.l2,
+            "min_child_weight": self.min_child_weight,
+            "subsample": self.subsample,
+            "colsample_bylevel": self.colsample,
+            "max_delta_step": self.max_step,
+            "nthread": self.threads,
+            "seed": seed,
+            "verbosity": 0,
+        }
+        return Booster(settings, [matrix])
+
+
+class _ScoredRows:
+    """Rows with the margin the trees counted so far give them; each instance of the rows is one matrix.
+
+    The margins live in the matrices as xgboost's base margin, to which training and prediction add.
+    """
+
+    def __init__(
+        self, instances: list[NDArray[np.float32]], threads: int, target: NDArray[np.int8] | None = None
+    ) -> None:
+        from xgboost import DMatrix
+
+        self.width = instances[0].shape[1]
+        self.threads = threads
+        self.matrices = [DMatrix(x, label=target, nthread=threads) for x in instances]
+        self._forget()
+
+    def _forget(self) -> None:
+        self.n_trees, self.digest = 0, ""
+        for matrix in self.matrices:
+            matrix.set_base_margin(np.zeros(matrix.num_row(), dtype=np.float32))
+
+    def add(self, received: ReceivedTrees) -> None:
+        """Count trees that follow those counted before; trees from the first on are counted afresh."""
+        if received.first_tree == 0:
+            self._forget()
+        elif (received.first_tree, received.before) != (self.n_trees, self.digest):
+            raise UpdateRejectedError(
+                f"The trees begin at {received.first_tree} of the global model and do not follow the {self.n_trees} "
+                "known here: the whole model is needed."
+            )
+        if not received.trees:
+            return
+        from xgboost import Booster
+
+        booster = Booster({"nthread": self.threads})
+        booster.load_model(bytearray(write_trees(received.trees, n_features=self.width)))
+        for matrix in self.matrices:
+            matrix.set_base_margin(booster.predict(matrix, output_margin=True))
+        self.n_trees += len(received.trees)
+        self.digest = digest_of(received.trees, self.digest)
+
+
+@lru_cache(maxsize=2)
+def _read(data: bytes, n_features: int, limits: TreeLimits) -> ReceivedTrees:
+    # in a simulation all clients of a round read the same bytes
+    return read_trees(data, n_features=n_features, limits=limits)
+
+
+def _array(data: bytes) -> NDArray[Any]:
+    return np.frombuffer(data, dtype=np.uint8)

@@ -1,0 +1,35 @@
+"""A small federation: five clients of a slice of Adult."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fedanon.data.datasets import load
+from fedanon.federated import sources
+from fedanon.federated.settings import RunSettings
+
+ROWS = 1_500
+
+
+@pytest.fixture(autouse=True)
+def small_adult(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The data set 'adult' is its first rows here, so that a run takes a second."""
+    table = load("adult").take(np.arange(ROWS))
+    monkeypatch.setattr(sources, "load", lambda name, **more: table if name == "adult" else load(name, **more))
+    sources.whole_table.cache_clear()
+    sources.partition_rows.cache_clear()
+    yield
+    sources.whole_table.cache_clear()
+    sources.partition_rows.cache_clear()
+
+
+def settings(model: str = "lr", **more: Any) -> RunSettings:
+    nested = {
+        f"{name}_settings": json.dumps(more.pop(f"{name}_settings", {})) for name in ("method", "model", "strategy")
+    }
+    return RunSettings(**({"model": model, "clients": 5, "rounds": 4} | nested | more))

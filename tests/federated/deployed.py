@@ -1,0 +1,151 @@
+"""A federation of real processes on this machine: folders, tables, processes that always end."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from fedanon.data.csv_file import read_table
+from fedanon.data.schema import Schema
+from fedanon.data.table import Table
+from fedanon.federated.deployment.config import NodeConfig
+from fedanon.federated.deployment.node import NodeFolder
+from fedanon.federated.deployment.server import Server
+
+SCHEMA = """
+name = "ward"
+target = "ill"
+[attributes.age]
+role = "quasi_identifying"
+type = "numeric"
+range = [0, 110]
+[attributes.bmi]
+role = "quasi_identifying"
+type = "numeric"
+range = [10, 50]
+[attributes.sex]
+role = "quasi_identifying"
+type = "categorical"
+values = ["F", "M"]
+[attributes.ill]
+role = "sensitive"
+type = "categorical"
+values = ["no", "yes"]
+"""
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def write_tables(folder: Path, nodes: int, rows: int) -> list[Path]:
+    """A table a node; numbers with six places, no two alike: canaries."""
+    (folder / "schema.toml").write_text(SCHEMA, encoding="utf-8")
+    paths = []
+    for number in range(nodes):
+        rng = np.random.default_rng(number)
+        age, bmi, sex = rng.uniform(18, 90, rows), rng.uniform(15, 45, rows), rng.choice(["F", "M"], rows)
+        ill = np.where(age / 90 + bmi / 45 + rng.normal(0, 0.3, rows) > 1.2, "yes", "no")
+        lines = [f"{a:.6f},{b:.6f},{s},{i}" for a, b, s, i in zip(age, bmi, sex, ill, strict=True)]
+        paths.append(folder / f"data{number}.csv")
+        paths[-1].write_text("\n".join(["age,bmi,sex,ill", *lines]) + "\n", encoding="utf-8")
+    return paths
+
+
+@dataclass
+class Deployed:
+    """Folders of a server and its nodes, and the processes started in them."""
+
+    folder: Path
+    server: Server
+    nodes: list[NodeFolder]
+    tables: list[Path]
+    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def table(self, number: int) -> Table:
+        return read_table(self.tables[number], Schema.read(self.folder / "schema.toml"))
+
+    def start(self, *command: str | Path, log: str) -> subprocess.Popen[bytes]:
+        """Start `fedanon ...` as the leader of a process group."""
+        with (self.folder / log).open("ab") as file:
+            arguments = [sys.executable, "-m", "fedanon.cli", *map(str, command)]
+            process = subprocess.Popen(arguments, stdout=file, stderr=file, start_new_session=True)
+        self.processes.append(process)
+        return process
+
+    def start_node(self, number: int, *more: str) -> subprocess.Popen[bytes]:
+        return self.start("node", "run", self.nodes[number].folder, *more, log=f"node{number}.log")
+
+    def start_server(self, *more: str) -> subprocess.Popen[bytes]:
+        return self.start("server", "run", self.server.folder, *more, log="server.log")
+
+    def said(self, log: str) -> str:
+        return (self.folder / log).read_text(encoding="utf-8", errors="replace")
+
+
+@contextlib.contextmanager
+def deployed(
+    folder: Path, run: str, *, nodes: int = 3, rows: int = 60, least_k: int = 2, through: int | None = None
+) -> Iterator[Deployed]:
+    """Make the folders; at the end, end all processes.
+
+    ``run`` is the run's part of server.toml; ``through`` is the port of a proxy the nodes use.
+    """
+    port = free_port()
+    server = Server.init(folder / "server", host="127.0.0.1", port=port, nodes=nodes, days=2)
+    path = server.folder / "server.toml"
+    head = path.read_text(encoding="utf-8").split("[run]")[0].replace("600.0", "90.0")
+    path.write_text(head + "[run]\n" + run, encoding="utf-8")
+    tables = write_tables(folder, nodes, rows)
+    found = Deployed(folder, Server(server.folder), [], tables)
+    for number, table in enumerate(tables):
+        found.nodes.append(new_node(found, number, table, least_k=least_k, port=through or port))
+        found.server.register(found.nodes[-1].folder / "node.pub", f"hospital-{number}")
+    try:
+        yield found
+    finally:
+        for process in reversed(found.processes):
+            end_group(process)
+
+
+def new_node(
+    found: Deployed, number: int, table: Path, *, port: int, least_k: int = 2, ca: Path | None = None
+) -> NodeFolder:
+    config = NodeConfig(
+        server=f"127.0.0.1:{port}",
+        data=str(table),
+        schema=str(found.folder / "schema.toml"),
+        number=number,
+        least_k=least_k,
+    )
+    return NodeFolder.init(found.folder / f"node{number}", config, ca or found.server.folder / "ca.crt")
+
+
+def end_group(process: subprocess.Popen[bytes], *, kill: bool = False) -> None:
+    """End a process and its group, gently unless ``kill``."""
+    if process.poll() is None and not kill:
+        process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(15)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def wait_until(true: Callable[[], bool], seconds: float, what: str) -> None:
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, what
+        time.sleep(0.1)

@@ -1,0 +1,170 @@
+"""Real processes on this machine: TLS, keys of nodes, a run like the local engine's, a kill and a resume."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fedanon.data.csv_file import read_table
+from fedanon.data.schema import Schema
+from fedanon.errors import PrivacyViolationError
+from fedanon.federated import engine_local
+from fedanon.federated.client import check_floor, client_app
+from fedanon.federated.deployment import clientapp
+from fedanon.federated.deployment.keys import server_keys
+from fedanon.federated.deployment.link import Link
+from fedanon.federated.deployment.serving import checkpoints_in
+from fedanon.federated.deployment.superlink import may_pass
+from fedanon.federated.node import Node
+from fedanon.federated.server import Federation
+from fedanon.federated.settings import RunSettings
+from fedanon.models.base import Parameters
+from tests.federated.deployed import Deployed, deployed, end_group, new_node, wait_until, write_tables
+
+RUN = """
+method = "mondrian"
+model = "lr"
+rounds = {rounds}
+evaluate_every = {rounds}
+method_settings = {{ k = 4 }}
+"""
+# what an orphan of Flower's may still hold when the test ends
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
+
+
+def local_result(found: Deployed, monkeypatch: pytest.MonkeyPatch) -> Parameters:
+    """The final model of the local engine on the same tables."""
+    settings = found.server.config.run
+    monkeypatch.setattr(engine_local, "n_parts", lambda _: len(found.tables))
+    app = client_app(lambda context, _: (found.table(n := int(context.node_config["partition-id"])), n))
+    return Federation(engine_local.LocalGrid(app, settings), settings).run().parameters
+
+
+def deployed_result(found: Deployed) -> Parameters:
+    last = checkpoints_in(found.server.folder).last(found.server.config.run)
+    assert last is not None
+    assert last.round_number == found.server.config.run.rounds, found.said("server.log")
+    return last.parameters
+
+
+def checkpoint_round(found: Deployed) -> int:
+    last = checkpoints_in(found.server.folder).last(found.server.config.run)
+    return last.round_number if last else 0
+
+
+def assert_same(one: Parameters, other: Parameters) -> None:
+    assert len(one) == len(other)
+    for a, b in zip(one, other, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_three_hospitals_reach_the_model_of_the_local_engine(tmp_path, monkeypatch):
+    with deployed(tmp_path, RUN.format(rounds=3)) as found:
+        server = found.start_server()
+        wait_until(lambda: "Successfully started run" in found.said("server.log"), 60, "no run")
+        for number in range(3):
+            found.start_node(number)
+        assert server.wait(110) == 0, found.said("server.log")
+        assert_same(deployed_result(found), local_result(found, monkeypatch))
+        [path] = (found.server.folder / "results").iterdir()
+        result = json.loads(path.read_text(encoding="utf-8"))
+        assert result["security"] == "tls"
+        assert sorted(result["facts"]) == ["0", "1", "2"]
+        assert all(fact["measures"]["k_reached"] >= 4 for fact in result["facts"].values())
+        # anonymised once a node, though every message had a process of its own; raw rows are not kept
+        stores = [list((node.folder / "store").iterdir()) for node in found.nodes]
+        assert [len(entries) for entries in stores] == [1, 1, 1]
+        assert {entry.stat().st_mode & 0o777 for [entry] in stores for entry in [entry]} == {0o600}
+
+
+def test_a_strange_key_and_a_strange_server_are_refused(tmp_path):
+    with deployed(tmp_path, RUN.format(rounds=1), nodes=1) as found:
+        port = found.server.config.port
+        (tmp_path / "other.crt").write_bytes(server_keys("127.0.0.1", 2).ca)
+        found.nodes.append(new_node(found, 1, found.tables[0], port=port))  # never registered
+        found.nodes.append(new_node(found, 2, found.tables[0], port=port, ca=tmp_path / "other.crt"))
+        with Link(found.server.folder, found.server.config, insecure=False):
+            strangers = [found.start_node(number, "--tries", "1") for number in (1, 2)]
+            assert [stranger.wait(60) for stranger in strangers] == [2, 2]
+        assert "No SuperNode found with the given public key" in (found.server.folder / "superlink.log").read_text()
+        assert (
+            "CERTIFICATE_VERIFY_FAILED" in found.said("node2.log") or "certificate" in found.said("node2.log").lower()
+        )
+
+
+@pytest.mark.slow
+def test_a_killed_server_resumes_to_the_same_model(tmp_path, monkeypatch):
+    with deployed(tmp_path, RUN.format(rounds=5), nodes=2) as found:
+        server = found.start_server()
+        for number in range(2):
+            found.start_node(number)
+        wait_until(lambda: checkpoint_round(found) >= 2, 120, found.said("server.log"))
+        end_group(server, kill=True)
+        assert checkpoint_round(found) < 5
+        refused = found.start("server", "run", found.server.folder, log="refused.log")
+        assert refused.wait(60) == 2
+        assert "--resume" in found.said("refused.log")
+        resumed = found.start_server("--resume")
+        assert resumed.wait(240) == 0, found.said("server.log")
+        assert_same(deployed_result(found), local_result(found, monkeypatch))
+
+
+@pytest.mark.slow
+def test_a_killed_node_does_not_stop_the_run_and_comes_back(tmp_path):
+    with deployed(tmp_path, RUN.format(rounds=6).replace("evaluate_every = 6", "evaluate_every = 1")) as found:
+        server = found.start_server()
+        nodes = [found.start_node(number) for number in range(3)]
+        wait_until(lambda: checkpoint_round(found) >= 1, 120, "no first round")
+        os.killpg(nodes[2].pid, signal.SIGKILL)
+        found.start_node(2)
+        assert server.wait(400) == 0, found.said("server.log")
+        assert checkpoint_round(found) == 6
+
+
+def test_init_makes_private_files_and_overwrites_nothing(tmp_path: Path):
+    with deployed(tmp_path, RUN.format(rounds=1), nodes=1) as found:
+        for folder in (found.server.folder, found.nodes[0].folder):
+            assert folder.stat().st_mode & 0o777 == 0o700
+            assert {path.stat().st_mode & 0o077 for path in folder.rglob("*")} == {0}
+
+
+def test_the_control_api_is_closed_to_other_machines():
+    for path in (
+        "/v1/control/start-run",
+        "/v1/control/register-node",
+        "/v1/runtime/acquire-task",
+        "/docs",
+        "/",
+        "//v1/fleet",
+    ):
+        assert not may_pass(path, ("192.0.2.7", 4000))
+        assert not may_pass(path, None)
+        assert may_pass(path, ("127.0.0.1", 4000))
+    assert may_pass("/v1/fleet/activate-node", ("192.0.2.7", 4000))
+
+
+def test_a_node_runs_the_installed_app_whatever_the_bundle_holds(monkeypatch):
+    from flwr.clientapp import ClientApp
+    from flwr.supernode import cli
+    from flwr.supernode.runtime import run_clientapp as runtime
+
+    for name in ("install_from_fab", "get_load_client_app_fn"):
+        monkeypatch.setattr(runtime, name, getattr(runtime, name))
+    monkeypatch.setattr(cli, "flwr_clientapp", lambda: None)
+    clientapp.main()
+    assert runtime.install_from_fab(b"not even an archive", skip_prompt=True) is None
+    load = runtime.get_load_client_app_fn(default_app_ref="", app_path=None, multi_app=True)
+    assert isinstance(load("evil/app", "1.0", "0" * 64), ClientApp)
+
+
+def test_a_node_refuses_a_run_below_its_own_k(tmp_path):
+    [table] = write_tables(tmp_path, 1, 60)
+    node = Node(read_table(table, Schema.read(tmp_path / "schema.toml")), RunSettings(method="identity"), 0)
+    with pytest.raises(PrivacyViolationError, match="does not reach the k of 2"):
+        check_floor(node, 2)
+    check_floor(node, 1)
