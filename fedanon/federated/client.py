@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import logging
+import traceback
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 from flwr.app import Context, Message
 from flwr.clientapp import ClientApp
@@ -17,6 +20,8 @@ from fedanon.federated.sources import load_node_table
 from fedanon.federated.store import NodeStore
 from fedanon.federated.validation import check_arrays
 from fedanon.models.base import Parameters
+
+log = logging.getLogger("fedanon")
 
 Handler = Callable[[Message, Context], Message]
 LoadTable = Callable[[Context, RunSettings], tuple[Table, int]]
@@ -61,6 +66,9 @@ def guarded(handler: Handler) -> Handler:
         except FedanonError:
             raise
         except Exception as error:
+            frames = traceback.extract_tb(error.__traceback__)
+            places = " < ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in reversed(frames))
+            log.error("%s at %s", type(error).__name__, places)  # here, and without its text
             raise FedanonError(f"The node failed with a {type(error).__name__}; its own log says more.") from None
 
     return safe

@@ -8,18 +8,24 @@ made again. The training state is not kept: an empty one is always right.
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import pickle
 import stat
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from fedanon._version import __version__
 from fedanon.data.atomic import atomic_write
+from fedanon.data.cells import Cells
+from fedanon.data.hierarchy import IntArray
+from fedanon.data.release import Release
 from fedanon.data.schema import Schema
-from fedanon.errors import DataError
+from fedanon.data.table import Table
+from fedanon.errors import DataError, InfeasibleError
 from fedanon.federated.node import Node
 from fedanon.federated.settings import RunSettings
 
@@ -77,7 +83,9 @@ class NodeStore:
     def _keep(self, path: Path, node: Node) -> None:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._folder.chmod(0o700)
-        content = pickle.dumps(node, protocol=pickle.HIGHEST_PROTOCOL)
+        buffer = io.BytesIO()
+        _Pickler(buffer, protocol=pickle.HIGHEST_PROTOCOL).dump(node)
+        content = buffer.getvalue()
         atomic_write(path, hashlib.sha256(content).digest() + content, mode=0o600)
 
     def _name(self, settings: RunSettings) -> str:
@@ -89,6 +97,28 @@ class NodeStore:
             "version": __version__,
         }
         return hashlib.sha256(json.dumps(depends, sort_keys=True).encode()).hexdigest()[:32] + ".node"
+
+
+class NoRecoding:
+    """The recoding of a stored release: its test rows are recoded already, and a recoding may hold raw rows."""
+
+    columnwise: ClassVar[bool] = False
+
+    def apply(self, release: Release, table: Table) -> tuple[IntArray, Mapping[str, Cells]]:
+        """Not possible any more."""
+        raise InfeasibleError("A stored release cannot recode new rows.")
+
+
+class _Pickler(pickle.Pickler):
+    def reducer_override(self, value: Any) -> Any:
+        """Releases lose their recoding; everything else is kept as it is."""
+        if isinstance(value, Release) and not isinstance(value.recoding, NoRecoding):
+            return _same, (replace(value, recoding=NoRecoding()),)
+        return NotImplemented
+
+
+def _same(value: Any) -> Any:
+    return value
 
 
 def _read(path: Path) -> Node | None:

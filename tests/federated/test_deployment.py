@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
+import re
 import signal
+import ssl
 from pathlib import Path
 
 import numpy as np
@@ -82,6 +85,16 @@ def test_three_hospitals_reach_the_model_of_the_local_engine(tmp_path, monkeypat
         assert {entry.stat().st_mode & 0o777 for [entry] in stores for entry in [entry]} == {0o600}
 
 
+def control_api(found: Deployed, headers: dict[str, str] | None = None) -> int:
+    """The status of a request to the control API; a proxy on this machine may say for whom it asks."""
+    context = ssl.create_default_context(cafile=str(found.server.folder / "ca.crt"))
+    connection = http.client.HTTPSConnection("127.0.0.1", found.server.config.port, context=context, timeout=10)
+    connection.request("POST", "/v1/control/list-runs", headers=headers or {})
+    status = connection.getresponse().status
+    connection.close()
+    return status
+
+
 def test_a_strange_key_and_a_strange_server_are_refused(tmp_path):
     with deployed(tmp_path, RUN.format(rounds=1), nodes=1) as found:
         port = found.server.config.port
@@ -89,6 +102,8 @@ def test_a_strange_key_and_a_strange_server_are_refused(tmp_path):
         found.nodes.append(new_node(found, 1, found.tables[0], port=port))  # never registered
         found.nodes.append(new_node(found, 2, found.tables[0], port=port, ca=tmp_path / "other.crt"))
         with Link(found.server.folder, found.server.config, insecure=False):
+            assert control_api(found) != 403
+            assert control_api(found, {"X-Forwarded-For": "192.0.2.7"}) == 403
             strangers = [found.start_node(number, "--tries", "1") for number in (1, 2)]
             assert [stranger.wait(60) for stranger in strangers] == [2, 2]
         assert "No SuperNode found with the given public key" in (found.server.folder / "superlink.log").read_text()
@@ -124,6 +139,9 @@ def test_a_killed_node_does_not_stop_the_run_and_comes_back(tmp_path):
         found.start_node(2)
         assert server.wait(400) == 0, found.said("server.log")
         assert checkpoint_round(found) == 6
+        counts = re.findall(r"Received (\d) results", found.said("server.log"))
+        assert "2" in counts
+        assert counts[-1] == "3"
 
 
 def test_init_makes_private_files_and_overwrites_nothing(tmp_path: Path):

@@ -49,8 +49,10 @@ def counted(tmp_path: Path) -> Counted:
     return Counted(tmp_path)
 
 
-def test_a_stored_node_trains_and_scores_like_the_one_it_was_made_from(counted):
-    made, stored = counted.node(), counted.node()
+@pytest.mark.parametrize("method", ["mondrian", "identity", "das", "fixed_interval", "gfkmc"])
+def test_a_stored_node_trains_and_scores_like_the_one_it_was_made_from(counted, method):
+    settings = replace(SETTINGS, method=method, method_settings='{"k": 4}' if method in ("mondrian", "gfkmc") else "{}")
+    made, stored = counted.node(settings), counted.node(settings)
     assert counted.made == 1
     assert "_table" not in vars(stored)
     start = made.model.initial(made.encoding.width)

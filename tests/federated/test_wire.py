@@ -78,6 +78,7 @@ def test_no_message_holds_a_value_of_a_record(tmp_path, monkeypatch, name):
     grid = RecordingGrid(app, settings(name))
     Federation(grid, settings(name)).run()
     found = sightings(grid.captured, canaries(tmp_path))
+    print(f"{name}: {len(grid.captured)} bytes, {found} canaries seen")
     assert len(grid.captured) > 1_000
     assert found > 0 if name == "raw" else found == 0
 
@@ -152,5 +153,6 @@ def test_no_byte_on_the_network_is_a_value_of_a_record(tmp_path, name):
         sighted = sightings(proxy.captured, canaries(tmp_path))
     finally:
         proxy.close()
+    print(f"{name}: {len(proxy.captured)} bytes up, {sighted} canaries seen")
     assert len(proxy.captured) > 10_000
     assert sighted > 0 if name == "raw" else sighted == 0

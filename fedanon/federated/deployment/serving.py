@@ -25,6 +25,9 @@ from fedanon.federated.settings import RunSettings
 FOLDER_VARIABLE = "FEDANON_SERVER_FOLDER"
 SECURITY_VARIABLE = "FEDANON_SECURITY"
 
+#: settings that mean something in a simulation only: here nodes bring their tables
+SIMULATED = ("dataset", "partition", "clients", "protocol")
+
 
 def deployed_server_app() -> ServerApp:
     """The app `fedanon server run` starts."""
@@ -46,7 +49,7 @@ def result(settings: RunSettings, outcome: Outcome, security: str) -> dict[str, 
     return {
         "security": security,
         "version": __version__,
-        "settings": settings.to_config(),
+        "settings": {name: value for name, value in settings.to_config().items() if name not in SIMULATED},
         "rounds": outcome.rounds,
         "facts": {str(number): outcome.facts[number].to_dict() for number in sorted(outcome.facts)},
         "rejected": outcome.rejected,
