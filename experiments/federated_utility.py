@@ -1,4 +1,7 @@
-"""What anonymisation costs a federation: AUC on raw test rows, five seeds, 95 % intervals (corrected protocol).
+"""What anonymisation costs a federation: AUC on raw rows, five seeds, 95 % intervals (corrected protocol).
+
+`auc_holdout` is measured on adult.test, which nothing in this repository was tuned on; `auc_pooled` is on the clients'
+own test rows, which overlap those the defaults of the models were chosen on.
 
 Adult over ten IID clients, 100 rounds, logistic regression and XGBoost on the eight quasi-identifiers.
 Usage: python experiments/federated_utility.py [--seeds 5] [--methods k_member,mondrian] [--k 10,20].
@@ -26,28 +29,38 @@ T_QUANTILE = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571, 7: 2.447, 8: 2.
 
 def run(job: tuple[str, int | None, str, int]) -> dict[str, Any]:
     """One federation."""
+    from fedanon.data.datasets import load
+    from fedanon.federated.node import make_model
     from fedanon.federated.settings import RunSettings
     from fedanon.federated.simulation import simulate
+    from fedanon.models.encoding import Encoding
+    from fedanon.models.scores import auc
+    from fedanon.models.target import target
 
     method, k, model, seed = job
     chosen = json.dumps({} if k is None else {"k": k})
     settings = RunSettings(method=method, method_settings=chosen, model=model, evaluate_every=100, seed=seed)
-    result = simulate(settings).to_dict()
-    names = ("accuracy", "auc_pooled", "log_loss", "ncp", "linkage", "seconds")
+    simulation = simulate(settings)
+    result = simulation.to_dict()
+    holdout = load("adult_holdout")
+    features = Encoding.of(holdout.schema).table(holdout)
+    probability = make_model(settings).predict_proba(simulation.outcome.parameters, features)
+    result["auc_holdout"] = auc(target(holdout, holdout.schema), probability)
+    names = ("accuracy", "auc_pooled", "auc_holdout", "log_loss", "ncp", "linkage", "seconds")
     return {"method": method, "k": k or 0, "model": model, "seed": seed, **{name: result[name] for name in names}}
 
 
 def summary(runs: pd.DataFrame) -> pd.DataFrame:
     """Means, intervals, and the difference to the run without anonymisation of the same seed."""
-    baseline = runs[runs.method == "identity"].set_index(["model", "seed"])["auc_pooled"]
+    baseline = runs[runs.method == "identity"].set_index(["model", "seed"])["auc_holdout"]
     runs = runs.assign(
-        auc_lost=[baseline[m, s] - a for m, s, a in zip(runs.model, runs.seed, runs.auc_pooled, strict=True)]
+        auc_lost=[baseline[m, s] - a for m, s, a in zip(runs.model, runs.seed, runs.auc_holdout, strict=True)]
     )
     rows = []
     for (model, method, k), group in runs.groupby(["model", "method", "k"]):
         half = T_QUANTILE[len(group)] / np.sqrt(len(group))
         row: dict[str, Any] = {"model": model, "method": method, "k": k, "seeds": len(group)}
-        for name in ("accuracy", "auc_pooled", "auc_lost"):
+        for name in ("accuracy", "auc_pooled", "auc_holdout", "auc_lost"):
             row |= {name: group[name].mean(), f"{name}_ci95": half * group[name].std()}
         rows.append(row | {name: group[name].mean() for name in ("ncp", "linkage", "seconds")})
     return pd.DataFrame(rows)

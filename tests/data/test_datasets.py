@@ -12,7 +12,7 @@ from fedanon.data.datasets import describe, fetch, load
 from fedanon.data.schema import Categorical, Numeric
 from fedanon.errors import ConfigError, DataError, UnknownComponentError
 
-BUNDLED = ["adult", "adult_all", "adult_numeric", "nhanes", "randhie"]
+BUNDLED = ["adult", "adult_all", "adult_holdout", "adult_numeric", "nhanes", "randhie"]
 OTHERS = ["adult_thesis", "adult_thesis_central", "census", "eia", "heart", "tarragona", "wef"]
 THESIS_ORDER = ["sex", "age", "race", "marital-status", "education", "native-country", "workclass", "occupation"]
 

@@ -14,9 +14,9 @@ from fedanon.data.table import Table
 NUMERIC_QUASI_IDENTIFIERS = ("age", "education-num", "hours-per-week")
 
 
-def complete_rows() -> pd.DataFrame:
-    """The rows of adult.data without a missing cell, in file order."""
-    frame = _frame("adult.data.xz")
+def complete_rows(file: str = "adult.data.xz") -> pd.DataFrame:
+    """The rows of a file without a missing cell, in file order."""
+    frame = _frame(file)
     return frame[~(frame == "?").any(axis=1)].reset_index(drop=True)
 
 
@@ -24,16 +24,21 @@ def _frame(file: str) -> pd.DataFrame:
     data = bundled_bytes(file)
     # adult.test begins with a line that is not data
     data = data.partition(b"\n")[2] if data.startswith(b"|") else data
-    return text_frame(data, bundled_schema("adult").names)
+    frame = text_frame(data, bundled_schema("adult").names)
+    # the labels of adult.test end with a dot
+    return frame.assign(income=frame["income"].str.removesuffix("."))
 
 
 def _adult() -> Table:
     return Table.from_frame(complete_rows(), bundled_schema("adult"))
 
 
+def _adult_holdout() -> Table:
+    return Table.from_frame(complete_rows("adult.test.xz"), bundled_schema("adult"))
+
+
 def _adult_all() -> Table:
     frame = pd.concat([_frame("adult.data.xz"), _frame("adult.test.xz")], ignore_index=True)
-    frame["income"] = frame["income"].str.removesuffix(".")
     return Table.from_frame(frame, bundled_schema("adult"), missing="category")
 
 
@@ -50,6 +55,14 @@ _LICENCE = "CC BY 4.0"
 for _name, _dataset in {
     "adult": Dataset(
         f"{_TITLE}: the complete rows of adult.data", 30162, _LICENCE, _adult, ("adult.data.xz",), bundled=True
+    ),
+    "adult_holdout": Dataset(
+        f"{_TITLE}: the complete rows of adult.test, on which nothing is tuned",
+        15060,
+        _LICENCE,
+        _adult_holdout,
+        ("adult.test.xz",),
+        bundled=True,
     ),
     "adult_all": Dataset(
         f"{_TITLE}: adult.data and adult.test, missing values as a category",
