@@ -120,9 +120,13 @@ class KAnonymizer(Anonymizer):
             )
 
     def draft(self, table: Table, rng: Rng) -> Draft:
-        """Partition the rows, merge what holds too few people, publish the smallest cells."""
+        """Partition the rows, merge what holds too few people, publish the groups."""
         groups = merge_short_groups(table, Groups.of(self.partition(table, rng)), KAnonymity(k=self.k))
-        return Draft(groups, publish_smallest_cells(table, groups), NearestGroup())
+        return Draft(groups, self.publish_groups(table, groups), NearestGroup())
+
+    def publish_groups(self, table: Table, groups: Groups) -> Mapping[str, Cells]:
+        """The cells that stand for the groups; the smallest truthful ones unless a method says otherwise."""
+        return publish_smallest_cells(table, groups)
 
     def partition(self, table: Table, rng: Rng) -> Any:
         """Group number of every row, each group with at least k rows; -1 suppresses a row."""

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedanon.anonymizers import ANONYMIZERS
-from fedanon.anonymizers.base import Draft, KAnonymizer, Rng
+from fedanon.anonymizers.base import KAnonymizer, Rng
 from fedanon.anonymizers.publishing import publish_means
-from fedanon.anonymizers.repair import merge_short_groups
+from fedanon.data.cells import Cells
 from fedanon.data.groups import Groups
 from fedanon.data.hierarchy import FloatArray
-from fedanon.data.recoding import NearestGroup
 from fedanon.data.spans import points
 from fedanon.data.table import Table
-from fedanon.privacy.k_anonymity import KAnonymity
 
 
 @ANONYMIZERS.register("mdav")
@@ -41,10 +40,9 @@ class Mdav(KAnonymizer):
         labels[canonical] = mdav(standardized(points(table)[canonical]), self.k)
         return labels
 
-    def draft(self, table: Table, rng: Rng) -> Draft:
+    def publish_groups(self, table: Table, groups: Groups) -> Mapping[str, Cells]:
         """Group means."""
-        groups = merge_short_groups(table, Groups.of(self.partition(table, rng)), KAnonymity(k=self.k))
-        return Draft(groups, publish_means(table, groups), NearestGroup())
+        return publish_means(table, groups)
 
 
 def standardized(values: FloatArray) -> FloatArray:

@@ -114,10 +114,6 @@ class Release:
         equal = Groups.equal_rows(self.cells[name].keys())
         return Groups(np.append(equal.labels, np.int32(-1))[self.groups.labels], equal.count)
 
-    def row_cells(self, name: str) -> Cells:
-        """The cells of one column row by row; only for a release without suppressed rows or masked by the caller."""
-        return self.cells[name].take(np.maximum(self.groups.labels, 0))
-
     def recode(self, table: Table) -> Release:
         """Apply the same generalisation to other rows (for testing a model); it claims nothing about them."""
         labels, cells = self.recoding.apply(self, table)

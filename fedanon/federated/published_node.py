@@ -13,15 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedanon import parameters
-from fedanon.anonymizers import ANONYMIZERS
-from fedanon.data.release import Release
 from fedanon.data.table import Table
 from fedanon.federated.node import Node
 from fedanon.models.base import TrainingData
 from fedanon.models.published_values import label_codes
 from fedanon.models.target import target
-from fedanon.privacy.verification import verify
 
 TEST_SHARE = 0.3
 SPLIT_SEED = 42
@@ -54,6 +50,7 @@ class PublishedNode(Node):
 
     @cached_property
     def _split(self) -> tuple[Table, Table]:
+        # the first part is what a node anonymises: here, everything
         return self._table, self._table.take(self._rows[1])
 
     @cached_property
@@ -63,12 +60,6 @@ class PublishedNode(Node):
 
         train, test = train_test_split(np.arange(len(self._table)), test_size=TEST_SHARE, random_state=SPLIT_SEED)
         return train, test
-
-    @cached_property
-    def release(self) -> Release:
-        """The verified release of the whole table."""
-        anonymizer = parameters.build(ANONYMIZERS[self.settings.method], self.settings.nested("method"))
-        return verify(anonymizer.anonymize(self._table, rng=self._rng("anonymize")), self._table)
 
     @cached_property
     def _codes(self) -> tuple[NDArray[np.float64], NDArray[np.int8]]:

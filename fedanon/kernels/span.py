@@ -29,29 +29,3 @@ def extent_loss(spans, low, high):
     for c in range(low.shape[0]):
         total += span(spans, c, low[c], high[c])
     return total
-
-
-@njit(cache=True)
-def pair_loss(spans, a, b):
-    """Loss of publishing the records ``a`` and ``b`` together, summed over columns."""
-    total = 0.0
-    for c in range(a.shape[0]):
-        total += span(spans, c, min(a[c], b[c]), max(a[c], b[c]))
-    return total
-
-
-@njit(cache=True)
-def union_loss(spans, low, high, point):
-    """Loss of the cell low..high once it has grown to hold ``point``."""
-    total = 0.0
-    for c in range(low.shape[0]):
-        total += span(spans, c, min(low[c], point[c]), max(high[c], point[c]))
-    return total
-
-
-@njit(cache=True)
-def grow(low, high, point):
-    """Enlarge the cell low..high in place to hold ``point``."""
-    for c in range(low.shape[0]):
-        low[c] = min(low[c], point[c])
-        high[c] = max(high[c], point[c])
