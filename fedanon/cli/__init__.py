@@ -13,6 +13,8 @@ INTERNAL_ERROR = 3
 
 def main() -> None:
     """Run the command line; every error fedanon raises on purpose is one line and exit code 2."""
+    # small matrices: threads cost more than they save, and their number would change the last bits of a sum
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from fedanon.cli.app import app
 
     try:

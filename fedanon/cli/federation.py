@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from fedanon.cli import options
-from fedanon.cli.output import print_json, print_table
+from fedanon.cli.output import console, print_json, print_table
 from fedanon.cli.server import Insecure
 
 app = typer.Typer(help="A federation of real machines.", no_args_is_help=True)
+
+SHOWN = 20
 
 
 @app.callback()
@@ -25,7 +27,7 @@ def status(
     insecure: Insecure = False,
     as_json: options.Json = False,
 ) -> None:
-    """Show the nodes, the run, and the last round that was kept."""
+    """Show the nodes, the run, the last round that was kept, and who was left out or silent in it."""
     from fedanon.federated.deployment.status import status as look
 
     found = look(folder, insecure=insecure)
@@ -38,6 +40,37 @@ def status(
         "nodes online": sum(node.get("status") == "online" for node in found["nodes"]),
         "last run": found["runs"][0].get("status") if found["runs"] else None,
         "last checkpoint": f"round {found['checkpoint_round']} of {found['rounds']}",
+        "updates left out": len(found["rejected"]),
+        "answers missing": len(found["silent"]),
         "finished": "yes" if found["finished"] else "no",
+        **{f"{name} expires": _when(days) for name, days in found["days_left"].items()},
     }
     print_table("Federation", ["what", "now"], list(shown.items()))
+    _print_events(found)
+    _warn(found["days_left"])
+
+
+def _print_events(found: dict[str, Any]) -> None:
+    """The last of those left out and of those silent; `--json` has all."""
+    events = [(each, f"left out: {each['reason']}") for each in found["rejected"]]
+    events += [(each, f"no answer to: {each['during']}") for each in found["silent"]]
+    events.sort(key=lambda event: event[0]["round"])
+    if events:
+        rows = [(each["round"], str(each["client"]), what) for each, what in events[-SHOWN:]]
+        print_table(f"The last {len(rows)} of {len(events)} faults", ["round", "client", "what"], rows)
+
+
+def _warn(days_left: dict[str, int]) -> None:
+    from fedanon.federated.deployment.certificates import WARN_DAYS
+
+    advice = {
+        "server.crt": "`fedanon server renew` issues a new one",
+        "ca.crt": "all nodes will need the ca.crt of a new `fedanon server init`",
+    }
+    for name, days in days_left.items():
+        if days < WARN_DAYS:
+            console(stderr=True).print(f"warning: {name} expires {_when(days)}; {advice[name]}.")
+
+
+def _when(days: int) -> str:
+    return f"in {days} days" if days >= 0 else f"{-days} days ago"

@@ -12,6 +12,8 @@ from fedanon.cli.output import console
 app = typer.Typer(help="The server of a federation of real machines.", no_args_is_help=True)
 
 Folder = Annotated[Path, typer.Argument(help="The server's folder.")]
+Days = Annotated[int, typer.Option(help="Days the server's certificate is in force.", min=1)]
+CaKey = Annotated[Path | None, typer.Option(help="Where the authority's key lies; by default ca.key in the folder.")]
 Insecure = Annotated[
     bool, typer.Option("--insecure", help="No TLS and no keys, for trials on one machine; the result says so.")
 ]
@@ -23,15 +25,42 @@ def init(
     host: Annotated[str, typer.Option(help="Name or address by which nodes find the server.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port.", min=1, max=65535)] = 9443,
     nodes: Annotated[int, typer.Option(help="Nodes to wait for before the first round.", min=1)] = 2,
-    days: Annotated[int, typer.Option(help="Days the certificates are in force.", min=1)] = 365,
+    days: Days = 365,
+    listen: Annotated[
+        str | None, typer.Option(help="Address to listen on; by default all, or the loopback if that is the host.")
+    ] = None,
+    ca_key: CaKey = None,
 ) -> None:
-    """Make a server's folder: an authority, a certificate, and a server.toml to edit."""
+    """Make a server's folder: an authority, a certificate, and a server.toml to edit.
+
+    Nodes know the server by its authority (ca.crt, ten years), which signs the
+    server's certificate (server.crt). The authority's key stays in the folder
+    as ca.key, readable by its owner alone, so that `fedanon server renew` can
+    issue the next certificate and nodes keep their ca.crt. Whoever has that key
+    can pose as the server: --ca-key puts it elsewhere, such as on a disk kept
+    in a safe, and then `renew` asks for it.
+    """
     from fedanon.federated.deployment.server import Server
 
-    Server.init(folder, host=host, port=port, nodes=nodes, days=days)
+    Server.init(folder, host=host, port=port, nodes=nodes, days=days, listen=listen, ca_key=ca_key)
     out = console()
     out.print(f"Made {folder}: edit server.toml, and give ca.crt to every node.")
     out.print(f"Next, at every node: fedanon node init NODE --server {host}:{port} --ca ca.crt --data D --schema S")
+
+
+@app.command()
+def renew(folder: Folder, days: Days = 365, ca_key: CaKey = None) -> None:
+    """Issue a new key and certificate for the server; nodes need nothing new.
+
+    The same authority signs it, for the host and the address that stand in
+    server.toml now. A running server goes on with the old one until it is
+    started again.
+    """
+    from fedanon.federated.deployment.server import Server
+
+    server = Server(folder)
+    server.renew(days=days, ca_key=ca_key)
+    console().print(f"The certificate is in force for {server.days_left()['server.crt']} days, from the next start on.")
 
 
 @app.command()
@@ -46,6 +75,23 @@ def register(
     told = Server(folder).register(key, name)
     when = "now" if told else "from the next `fedanon server run` on"
     console().print(f"The node {name} may take part {when}.")
+
+
+@app.command()
+def remove(folder: Folder, name: Annotated[str, typer.Argument(help="The name it was registered by.")]) -> None:
+    """Refuse a node, for good: its key cannot be registered again.
+
+    A running server refuses it at once, also in the middle of a round, which
+    goes on with the others.
+    """
+    from fedanon.federated.deployment.server import Server
+
+    server = Server(folder)
+    when = "now" if server.remove(name) else "from the next `fedanon server run` on; none is running"
+    console().print(f"The node {name} is refused {when}.")
+    left = len(server.roster.names())
+    if left < server.config.nodes:
+        console().print(f"Left are {left} nodes, and a run waits for {server.config.nodes}: see nodes in server.toml.")
 
 
 @app.command()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +19,13 @@ from fedanon.models.base import Parameters
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The server after a round."""
+    """The server after a round, and all that went wrong until then: updates left out, and nodes without an answer."""
 
     round_number: int
     parameters: Parameters
     rounds: list[dict[str, Any]]
+    rejected: list[dict[str, Any]] = field(default_factory=list)
+    silent: list[dict[str, Any]] = field(default_factory=list)
 
 
 class Checkpoints:
@@ -40,7 +42,14 @@ class Checkpoints:
     def save(self, settings: RunSettings, checkpoint: Checkpoint) -> None:
         """Replace the run's checkpoint; a crash leaves the old or the new one, never half."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        meta = json.dumps({"round": checkpoint.round_number, "rounds": checkpoint.rounds})
+        meta = json.dumps(
+            {
+                "round": checkpoint.round_number,
+                "rounds": checkpoint.rounds,
+                "rejected": checkpoint.rejected,
+                "silent": checkpoint.silent,
+            }
+        )
         buffer = io.BytesIO()
         arrays = {f"p{i}": array for i, array in enumerate(checkpoint.parameters)}
         np.savez(buffer, meta=np.frombuffer(meta.encode(), dtype=np.uint8), **arrays)  # type: ignore[arg-type]
@@ -57,7 +66,8 @@ class Checkpoints:
                 parameters = [stored[f"p{i}"] for i in range(len(stored.files) - 1)]
         except (OSError, ValueError, KeyError):
             raise DataError(f"The checkpoint {path.name} is damaged; remove it to start again.") from None
-        return Checkpoint(meta["round"], parameters, meta["rounds"])
+        # older files do not tell what went wrong
+        return Checkpoint(meta["round"], parameters, meta["rounds"], meta.get("rejected", []), meta.get("silent", []))
 
     def _path(self, settings: RunSettings) -> Path:
         return self.folder / f"{self.name(settings)}.npz"

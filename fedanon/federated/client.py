@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -27,13 +27,16 @@ Handler = Callable[[Message, Context], Message]
 LoadTable = Callable[[Context, RunSettings], tuple[Table, int]]
 
 
-def client_app(load: LoadTable = load_node_table, settings: RunSettings | None = None) -> ClientApp:
+def client_app(
+    load: LoadTable = load_node_table, settings: RunSettings | None = None, prepared: Sequence[Node] = ()
+) -> ClientApp:
     """A ClientApp whose nodes load their table with ``load`` and prepare it once a run.
 
-    ``settings`` stand in for the run config where an engine passes none.
+    ``settings`` stand in for the run config where an engine passes none; ``prepared`` are nodes of this process, by
+    their partition.
     """
     app = ClientApp()
-    nodes = _Nodes(load, settings)
+    nodes = _Nodes(load, settings, prepared)
 
     @app.query()
     @guarded
@@ -44,9 +47,9 @@ def client_app(load: LoadTable = load_node_table, settings: RunSettings | None =
     @app.train()
     @guarded
     def train(message: Message, context: Context) -> Message:
-        node = nodes.of(context)
-        update = node.train(_parameters(node, message), wire.read_round(message))
-        return wire.reply_update(message, update.parameters, update.n_examples, wire.read_round(message))
+        node, number = nodes.of(context), wire.read_round(message)
+        update = node.train(_parameters(node, message), number)
+        return wire.reply_update(message, update.parameters, update.n_examples, number)
 
     @app.evaluate()
     @guarded
@@ -77,9 +80,10 @@ def guarded(handler: Handler) -> Handler:
 class _Nodes:
     """The nodes this process plays, each prepared once; one in a hospital, many in a simulation."""
 
-    def __init__(self, load: LoadTable, settings: RunSettings | None) -> None:
+    def __init__(self, load: LoadTable, settings: RunSettings | None, prepared: Sequence[Node]) -> None:
         self._load = load
         self._settings = settings
+        self._prepared = prepared
         self._nodes: dict[tuple[int, int], Node] = {}
 
     def of(self, context: Context) -> Node:
@@ -94,6 +98,8 @@ class _Nodes:
         return self._nodes[key]
 
     def _make(self, context: Context, settings: RunSettings) -> Node:
+        if self._prepared:
+            return self._prepared[int(context.node_config["partition-id"])]
         table, number = self._load(context, settings)
         return make_node(table, settings, number)
 
@@ -108,5 +114,5 @@ def _parameters(node: Node, message: Message) -> Parameters:
     """The global parameters, checked here once more; trees are checked by the model when it reads them."""
     arrays = wire.read_arrays(message)
     if node.model.aggregation == "mean":
-        check_arrays(arrays, node.model.initial(node.width))
+        check_arrays(arrays, node.reference)
     return arrays

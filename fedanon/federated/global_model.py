@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from flwr.app import Message
-from numpy.typing import NDArray
 
 from fedanon.errors import ConfigError, UpdateRejectedError
 from fedanon.federated import wire
@@ -24,6 +23,8 @@ from fedanon.models.tree_model import TreeModel
 from fedanon.models.tree_validation import read_trees
 
 Listener = tuple[int, str]
+#: arrays, or trees
+ReadUpdate = Any
 
 
 class GlobalModel(ABC):
@@ -47,16 +48,16 @@ class GlobalModel(ABC):
         """A node failed and may have lost what it held."""
 
     @abstractmethod
-    def check(self, arrays: Parameters) -> None:
-        """Raise UpdateRejectedError unless an update can be used."""
+    def read(self, arrays: Parameters) -> ReadUpdate:
+        """What an update says; raise UpdateRejectedError unless it can be used."""
 
     @abstractmethod
-    def outliers(self, updates: Mapping[int, Parameters]) -> dict[int, str]:
+    def outliers(self, updates: Mapping[int, ReadUpdate]) -> dict[int, str]:
         """Updates that are sound alone but absurd beside the others, with the reason."""
 
     @abstractmethod
-    def combine(self, round_number: int, replies: Sequence[Message], weights: Sequence[int]) -> None:
-        """Take in the accepted updates of a round."""
+    def combine(self, round_number: int, accepted: Sequence[tuple[Message, ReadUpdate]]) -> None:
+        """Take in the accepted replies of a round, with what was read of them; their weights are checked already."""
 
 
 class AveragedArrays(GlobalModel):
@@ -83,20 +84,22 @@ class AveragedArrays(GlobalModel):
     def forget(self, node: int) -> None:
         """Nothing is remembered of a node."""
 
-    def check(self, arrays: Parameters) -> None:
-        """Shapes, types and bounds of the global arrays."""
+    def read(self, arrays: Parameters) -> ReadUpdate:
+        """The arrays, of the shapes, types and bounds of the global ones."""
         check_arrays(arrays, self._parameters)
+        return arrays
 
-    def outliers(self, updates: Mapping[int, Parameters]) -> dict[int, str]:
+    def outliers(self, updates: Mapping[int, ReadUpdate]) -> dict[int, str]:
         """Updates that move absurdly far."""
         moved = far_movers(updates, self._parameters)
         return {node: f"it moves {factor:.3g} times as far as the median" for node, factor in moved.items()}
 
-    def combine(self, round_number: int, replies: Sequence[Message], weights: Sequence[int]) -> None:
+    def combine(self, round_number: int, accepted: Sequence[tuple[Message, ReadUpdate]]) -> None:
         """Flower's aggregation; an aggregator may widen the type, the model keeps its own."""
+        replies = [wire.with_read_arrays(reply, arrays) for reply, arrays in accepted]
         record, _ = self._strategy.aggregate_train(round_number, replies)
         assert record is not None  # there is at least one reply
-        merged = [a.astype(b.dtype) for a, b in zip(wire.unpack_arrays(record), self._parameters, strict=True)]
+        merged = [record[str(i)].numpy().astype(known.dtype) for i, known in enumerate(self._parameters)]
         check_arrays(merged, self._parameters)
         self._parameters = merged
 
@@ -110,6 +113,7 @@ class UnitedTrees(GlobalModel):
         self._model = model
         self._trees = TreeModel(width)
         self._known: dict[Listener, int] = {}
+        self._written: dict[int, Parameters] = {}  # for each first tree, until trees are added
 
     @property
     def parameters(self) -> Parameters:
@@ -120,36 +124,37 @@ class UnitedTrees(GlobalModel):
         """Take the checkpoint's trees."""
         data, limits = parameters[0].tobytes(), self._model.model_limits()
         self._trees = TreeModel.from_bytes(data, n_features=self._trees.n_features, limits=limits)
+        self._written.clear()
 
     def arrays_for(self, listener: Listener) -> Parameters:
         """The trees added since the last message of that kind to that node."""
         known = self._known.get(listener, 0)
         self._known[listener] = len(self._trees)
-        return [self._trees.to_array(first_tree=known)]
+        if known not in self._written:
+            self._written[known] = [self._trees.to_array(first_tree=known)]
+        return self._written[known]
 
     def forget(self, node: int) -> None:
         """Send it everything again."""
         for listener in [listener for listener in self._known if listener[0] == node]:
             del self._known[listener]
 
-    def check(self, arrays: Parameters) -> None:
-        """Structure and bounds of every tree, before xgboost sees it."""
-        self._read(arrays)
+    def read(self, arrays: Parameters) -> ReadUpdate:
+        """The trees; structure and bounds of every one are checked before xgboost sees it."""
+        if len(arrays) != 1 or arrays[0].dtype != np.uint8 or arrays[0].ndim != 1:
+            raise UpdateRejectedError("it does not hold one array of bytes")
+        data, limits = arrays[0].tobytes(), self._model.update_limits()
+        return read_trees(data, n_features=self._trees.n_features, limits=limits).trees
 
-    def outliers(self, updates: Mapping[int, Parameters]) -> dict[int, str]:
+    def outliers(self, updates: Mapping[int, ReadUpdate]) -> dict[int, str]:
         """None: the weight of a tree is bounded already."""
         return {}
 
-    def combine(self, round_number: int, replies: Sequence[Message], weights: Sequence[int]) -> None:
-        """Add every client's trees, scaled by its share of the examples."""
-        updates = [self._read(wire.read_arrays(reply)) for reply in replies]
-        self._trees.append(updates, [float(weight) for weight in weights])
-
-    def _read(self, arrays: Sequence[NDArray[Any]]) -> Any:
-        if len(arrays) != 1 or arrays[0].dtype != np.uint8 or arrays[0].ndim != 1:
-            raise UpdateRejectedError("it does not hold one array of bytes")
-        data = arrays[0].tobytes()
-        return read_trees(data, n_features=self._trees.n_features, limits=self._model.update_limits()).trees
+    def combine(self, round_number: int, accepted: Sequence[tuple[Message, ReadUpdate]]) -> None:
+        """Add every client's trees, the way the model unites them."""
+        weights = [float(wire.read_metrics(reply)[wire.WEIGHT]) for reply, _ in accepted]
+        self._written.clear()
+        self._model.unite(self._trees, [trees for _, trees in accepted], weights)
 
 
 def global_model(model: Model, width: int, settings: RunSettings) -> GlobalModel:

@@ -5,7 +5,7 @@ Nothing raw leaves this file but the scalars of :class:`NodeFacts` and of :meth:
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +17,7 @@ from fedanon._version import __version__
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.data.release import Release
 from fedanon.data.table import Table
-from fedanon.errors import InfeasibleError
+from fedanon.errors import ConfigError, InfeasibleError
 from fedanon.federated.settings import RunSettings
 from fedanon.metrics import evaluate as measure
 from fedanon.models import MODELS
@@ -29,6 +29,9 @@ from fedanon.privacy.verification import verify
 
 #: what a node measures of its own release and may tell
 PRIVACY_MEASURES = ("k_reached", "ncp", "ncp_published", "linkage_expected_share", "truthfulness", "suppressed_share")
+
+#: weight of FedProx's proximal term, where a run does not say
+PROXIMAL_MU = 0.1
 
 #: what a node works out of its table once
 PREPARED = ("release", "data", "test", "recoded_test", "facts")
@@ -74,16 +77,24 @@ class Node:
         """Number of features."""
         return self.encoding.width
 
+    @cached_property
+    def reference(self) -> Parameters:
+        """Arrays of the shapes and types the model's parameters have."""
+        return self.model.initial(self.width)
+
     # ---- data -----------------------------------------------------------------------------------
 
     @cached_property
     def _split(self) -> tuple[Table, Table]:
-        rows = len(self._table)
-        n_test = max(1, round(self.settings.test_share * rows))
-        if rows - n_test < 1:
-            raise InfeasibleError(f"A node with {rows} rows cannot be split into training and test rows.")
-        order = self._rng("split").permutation(rows)
-        return self._table.take(np.sort(order[n_test:])), self._table.take(np.sort(order[:n_test]))
+        """Training and test rows; all rows of a person fall into one of them."""
+        people = _people(self._table)
+        count = self._table.n_persons
+        n_test = max(1, round(self.settings.test_share * count))
+        if count - n_test < 1:
+            raise InfeasibleError(f"A node with {count} people cannot be split into training and test rows.")
+        tested = np.zeros(count, dtype=bool)
+        tested[self._rng("split").permutation(count)[:n_test]] = True
+        return self._table.take(np.flatnonzero(~tested[people])), self._table.take(np.flatnonzero(tested[people]))
 
     @cached_property
     def release(self) -> Release:
@@ -135,7 +146,10 @@ class Node:
         features, truth = self.test
         states = self._test_states
         raw = _scores(truth, self.model.predict_proba(parameters_, features, state=states[0]))
-        recoded = _scores(truth, self.model.predict_proba(parameters_, self.recoded_test, state=states[1]))
+        if self.recoded_test is features:
+            recoded = raw
+        else:
+            recoded = _scores(truth, self.model.predict_proba(parameters_, self.recoded_test, state=states[1]))
         return raw | {f"{name}_recoded": value for name, value in recoded.items()}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -153,6 +167,14 @@ class Node:
         return np.random.default_rng([self.settings.seed, self.number, *purpose.encode(), *more])
 
 
+def _people(table: Table) -> NDArray[np.int64]:
+    """The person of every row, numbered as they appear."""
+    if table.persons is None:
+        return np.arange(len(table))
+    _, first, person = np.unique(table.persons, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[person]
+
+
 def make_node(table: Table, settings: RunSettings, number: int) -> Node:
     """A node of the run's protocol."""
     if settings.protocol == "as_published":
@@ -163,8 +185,15 @@ def make_node(table: Table, settings: RunSettings, number: int) -> Node:
 
 
 def make_model(settings: RunSettings) -> Model:
-    """The model of a run."""
-    return parameters.build(MODELS[settings.model], settings.nested("model"))
+    """The model of a run; under FedProx with the strategy's proximal term, unless its own settings have one."""
+    component, chosen = MODELS[settings.model], settings.nested("model")
+    if settings.strategy == "fedprox":
+        if "mu" not in {entry.name for entry in fields(component)}:
+            raise ConfigError(
+                f"The strategy 'fedprox' needs a model with a proximal term; {settings.model!r} has none."
+            )
+        chosen = {"mu": settings.nested("strategy").get("proximal_mu", PROXIMAL_MU), **chosen}
+    return parameters.build(component, chosen)
 
 
 def _scores(truth: NDArray[np.int8], probability: NDArray[np.float64]) -> dict[str, float]:

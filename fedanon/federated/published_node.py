@@ -6,6 +6,7 @@ say little about anonymisation.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -55,11 +56,10 @@ class PublishedNode(Node):
 
     @cached_property
     def _rows(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Training and test rows, by scikit-learn's split with the seed of the thesis's code."""
-        from sklearn.model_selection import train_test_split
-
-        train, test = train_test_split(np.arange(len(self._table)), test_size=TEST_SHARE, random_state=SPLIT_SEED)
-        return train, test
+        """Training and test rows, as scikit-learn's `train_test_split` divides them with the thesis's seed."""
+        rows = len(self._table)
+        order, n_test = np.random.RandomState(SPLIT_SEED).permutation(rows), math.ceil(TEST_SHARE * rows)
+        return order[n_test:], order[:n_test]
 
     @cached_property
     def _codes(self) -> tuple[NDArray[np.float64], NDArray[np.int8]]:

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from flwr.app import ArrayRecord, Context, Message, MessageType
+from flwr.app import Context, Message, MessageType, RecordDict
 from flwr.serverapp import Grid, ServerApp
 
 from fedanon.errors import InfeasibleError, SchemaError, UpdateRejectedError
 from fedanon.federated import wire
 from fedanon.federated.checkpoints import Checkpoint, Checkpoints
-from fedanon.federated.global_model import GlobalModel, Listener, global_model
+from fedanon.federated.global_model import GlobalModel, Listener, ReadUpdate, global_model
 from fedanon.federated.node import NodeFacts, make_model
 from fedanon.federated.settings import RunSettings
 from fedanon.federated.validation import check_scores, check_weight
@@ -25,7 +25,9 @@ log = logging.getLogger("fedanon")
 
 Round = dict[str, Any]
 OnRound = Callable[[Round, Parameters], None]
-Packed = tuple[Parameters, ArrayRecord]
+#: who looks on, beside the nodes
+WATCHER: Listener = (-1, "watch")
+Packed = tuple[Parameters, RecordDict]
 
 
 @dataclass
@@ -36,6 +38,7 @@ class Outcome:
     rounds: list[Round] = field(default_factory=list)
     facts: dict[int, NodeFacts] = field(default_factory=dict)
     rejected: list[dict[str, Any]] = field(default_factory=list)
+    silent: list[dict[str, Any]] = field(default_factory=list)
 
 
 class Federation:
@@ -46,7 +49,7 @@ class Federation:
     grid : Flower's way to the nodes; in-process, Ray or deployed.
     settings : of the run.
     checkpoints : where every round is kept, or None.
-    on_round : called after every evaluated round.
+    on_round : called after every evaluated round with its scores, and with what a node would be sent.
     timeout : seconds to wait for replies, or None.
     forgetful : nodes keep nothing between messages, so each message brings the whole model.
     """
@@ -70,6 +73,7 @@ class Federation:
         self._numbers: dict[int, int] = {}  # node id -> number
         self._facts: dict[int, NodeFacts] = {}
         self._rejected: list[dict[str, Any]] = []
+        self._silent: list[dict[str, Any]] = []
 
     def run(self) -> Outcome:
         """Train for all rounds, from the last checkpoint if there is one."""
@@ -78,16 +82,25 @@ class Federation:
         last = self._checkpoints.last(self.settings) if self._checkpoints else None
         if last:
             model.restore(last.parameters)
+            self._rejected, self._silent = last.rejected + self._rejected, last.silent + self._silent
         rounds = list(last.rounds) if last else []
         for number in range(last.round_number + 1 if last else 1, self.settings.rounds + 1):
-            self._train(number, model)
+            try:
+                self._train(number, model)
+            except InfeasibleError:
+                self._keep(number - 1, model, rounds)  # with what went wrong in this round
+                raise
             if number % self.settings.evaluate_every == 0 or number == self.settings.rounds:
                 rounds.append({"round": number, **self._evaluate(number, model)})
-                self._on_round(rounds[-1], model.parameters)
-            if self._checkpoints:
-                self._checkpoints.save(self.settings, Checkpoint(number, model.parameters, rounds))
+                self._on_round(rounds[-1], model.arrays_for(WATCHER))
+            self._keep(number, model, rounds)
         facts = {self._numbers[node]: facts for node, facts in self._facts.items()}
-        return Outcome(model.parameters, rounds, facts, self._rejected)
+        return Outcome(model.parameters, rounds, facts, self._rejected, self._silent)
+
+    def _keep(self, number: int, model: GlobalModel, rounds: list[Round]) -> None:
+        if self._checkpoints:
+            checkpoint = Checkpoint(number, model.parameters, rounds, self._rejected, self._silent)
+            self._checkpoints.save(self.settings, checkpoint)
 
     # ---- before the first round -----------------------------------------------------------------
 
@@ -118,8 +131,7 @@ class Federation:
             raise InfeasibleError(
                 f"Round {number}: {len(accepted)} of {len(chosen)} updates are usable; at least {needed} are needed."
             )
-        weights = [self._facts[reply.metadata.src_node_id].n_train for reply in accepted]
-        model.combine(number, accepted, weights)
+        model.combine(number, accepted)
 
     @property
     def _width(self) -> int:
@@ -139,37 +151,31 @@ class Federation:
         )
         return [nodes[i] for i in sorted(picks)]
 
-    def _accept(self, number: int, model: GlobalModel, replies: Sequence[Message]) -> list[Message]:
-        """The replies that pass validation; the others are logged and left out."""
-        accepted: dict[int, Message] = {}
-        updates: dict[int, Parameters] = {}
+    def _accept(self, number: int, model: GlobalModel, replies: Sequence[Message]) -> list[tuple[Message, ReadUpdate]]:
+        """The replies that pass validation, and what they say; the others are logged and left out."""
+        accepted: dict[int, tuple[Message, ReadUpdate]] = {}
         for reply in replies:
             node = reply.metadata.src_node_id
             try:
                 if node in accepted:
                     raise UpdateRejectedError("it came twice")
-                updates[node] = self._checked(number, model, reply)
-                accepted[node] = reply
+                accepted[node] = reply, self._checked(number, model, reply)
             except UpdateRejectedError as error:
                 self._reject(number, node, str(error))
-        for node, reason in model.outliers(updates).items():
+        for node, reason in model.outliers({node: read for node, (_, read) in accepted.items()}).items():
             self._reject(number, node, reason)
             del accepted[node]
         return list(accepted.values())
 
-    def _checked(self, number: int, model: GlobalModel, reply: Message) -> Parameters:
+    def _checked(self, number: int, model: GlobalModel, reply: Message) -> ReadUpdate:
         node = reply.metadata.src_node_id
         if node not in self._facts:
             raise UpdateRejectedError("its sender is not part of the run")
-        if reply.content.config_records:
-            raise UpdateRejectedError("it does not hold the agreed records")
-        metrics = wire.read_metrics(reply)
+        metrics, arrays = wire.read_update(reply)
         if set(metrics) != {wire.WEIGHT, wire.ROUND} or metrics[wire.ROUND] != number:
             raise UpdateRejectedError("its metrics are not those of this round")
         check_weight(metrics[wire.WEIGHT], self._facts[node].n_train)
-        arrays = wire.read_arrays(reply)
-        model.check(arrays)
-        return arrays
+        return model.read(arrays)
 
     def _evaluate(self, number: int, model: GlobalModel) -> dict[str, float]:
         replies = self._ask(number, MessageType.EVALUATE, self._in_order(), model)
@@ -192,23 +198,26 @@ class Federation:
             for node in nodes:
                 model.forget(node)
         packed: list[Packed] = []
-        messages = [wire.request(node, kind, number, self._packed(model, (node, kind), packed)) for node in nodes]
+        messages = [wire.request(n, kind, number, self._packed(number, model, (n, kind), packed)) for n in nodes]
         replies = list(self.grid.send_and_receive(messages, timeout=self._timeout))
         good = [reply for reply in replies if not reply.has_error()]
         for reply in replies:
             if reply.has_error():
                 log.warning("node %s failed: %s", reply.metadata.src_node_id, reply.error.reason)
-        if model is not None:
-            for silent in set(nodes) - {reply.metadata.src_node_id for reply in good}:
-                model.forget(silent)  # it may have lost what it held
+        answered = {reply.metadata.src_node_id for reply in good}
+        for node in nodes:
+            if node not in answered:
+                self._silent.append({"round": number, "client": self._numbers.get(node, node), "during": kind})
+                if model is not None:
+                    model.forget(node)  # it may have lost what it held
         return sorted(good, key=lambda r: (self._numbers.get(r.metadata.src_node_id, 0), r.metadata.src_node_id))
 
     @staticmethod
-    def _packed(model: GlobalModel | None, listener: Listener, packed: list[Packed]) -> ArrayRecord:
-        """The arrays for a listener; what is the same for the next node is packed once."""
+    def _packed(number: int, model: GlobalModel | None, listener: Listener, packed: list[Packed]) -> RecordDict:
+        """What a listener is sent; what is the same for the next node is packed once."""
         arrays = model.arrays_for(listener) if model else []
         if not packed or packed[-1][0] is not arrays:
-            packed.append((arrays, wire.pack_arrays(arrays)))
+            packed.append((arrays, wire.request_content(number, wire.pack_arrays(arrays))))
         return packed[-1][1]
 
     def _reject(self, number: int, node: int, reason: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -12,7 +12,7 @@ import numpy as np
 
 from fedanon._version import __version__
 from fedanon.federated.checkpoints import Checkpoints
-from fedanon.federated.node import make_node
+from fedanon.federated.node import Node, make_node
 from fedanon.federated.server import Federation, Outcome
 from fedanon.federated.settings import RunSettings
 from fedanon.federated.sources import n_parts, node_table
@@ -51,6 +51,7 @@ class Simulation:
             "n_train": sum(sizes),
             "n_test": sum(f.n_test for f in facts.values()),
             "rejected": self.outcome.rejected,
+            "silent": self.outcome.silent,
             "seconds": round(self.seconds, 3),
             "rounds": self.outcome.rounds,
         }
@@ -69,7 +70,8 @@ def simulate(
     on_round : called with the scores of every evaluated round.
     """
     start = time.perf_counter()
-    pooled = PooledTest(settings)
+    nodes = [make_node(node_table(settings, i), settings, i) for i in range(n_parts(settings))]
+    pooled = PooledTest(nodes)
 
     def after(scores: dict[str, Any], parameters: Parameters) -> None:
         scores |= pooled.scores(parameters)
@@ -81,7 +83,7 @@ def simulate(
         from fedanon.federated.client import client_app
         from fedanon.federated.engine_local import LocalGrid
 
-        grid = LocalGrid(client_app(), settings)
+        grid = LocalGrid(client_app(prepared=nodes), settings)
         outcome = Federation(grid, settings, checkpoints=store, on_round=after).run()
     else:
         from fedanon.federated.engine_ray import run_with_ray
@@ -96,8 +98,7 @@ def simulate(
 class PooledTest:
     """The raw test rows of all clients together. A real federation cannot pool them; a simulation can."""
 
-    def __init__(self, settings: RunSettings) -> None:
-        nodes = [make_node(node_table(settings, i), settings, i) for i in range(n_parts(settings))]
+    def __init__(self, nodes: Sequence[Node]) -> None:
         tests = [node.test for node in nodes]
         self._features = np.concatenate([features for features, _ in tests])
         self._truth = np.concatenate([truth for _, truth in tests])
@@ -105,7 +106,7 @@ class PooledTest:
         self._state = LocalState()
 
     def scores(self, parameters: Parameters) -> dict[str, float]:
-        """The AUC over all test rows."""
+        """The AUC over all test rows; ``parameters`` are what a node is sent in every evaluated round."""
         return {
             "auc_pooled": auc(self._truth, self._model.predict_proba(parameters, self._features, state=self._state))
         }

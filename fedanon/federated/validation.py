@@ -36,9 +36,10 @@ def check_arrays(arrays: Sequence[NDArray[Any]], reference: Parameters) -> None:
     for array, known in zip(arrays, reference, strict=True):
         if array.dtype != known.dtype or array.shape != known.shape:
             raise UpdateRejectedError(f"an array is {array.dtype}{array.shape}, not {known.dtype}{known.shape}")
-        if not np.isfinite(array).all():
+        largest = float(np.abs(array).max(initial=0))  # NaN if any number is
+        if not math.isfinite(largest):
             raise UpdateRejectedError("an array holds numbers that are not finite")
-        if np.abs(array).max(initial=0.0) > MAX_ABS:
+        if largest > MAX_ABS:
             raise UpdateRejectedError(f"an array holds numbers beyond {MAX_ABS:g}")
 
 

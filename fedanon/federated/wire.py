@@ -5,7 +5,7 @@ A reply holds arrays of a model, and numbers with agreed names. No text but hash
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from fedanon.errors import UpdateRejectedError
 from fedanon.federated.node import PRIVACY_MEASURES, NodeFacts
+from fedanon.federated.npy import from_array, to_array
 
 ARRAYS, CONFIG, METRICS = "arrays", "config", "metrics"
 ROUND, WEIGHT = "round", "num-examples"
@@ -26,7 +27,10 @@ MAX_BYTES = 256 * 2**20
 
 def pack_arrays(arrays: Sequence[NDArray[Any]]) -> ArrayRecord:
     """Arrays under their position as name."""
-    return ArrayRecord({str(i): Array(array) for i, array in enumerate(arrays)})
+    record = ArrayRecord()
+    for i, array in enumerate(arrays):
+        record[str(i)] = to_array(array)
+    return record
 
 
 def unpack_arrays(record: ArrayRecord) -> list[NDArray[Any]]:
@@ -36,33 +40,40 @@ def unpack_arrays(record: ArrayRecord) -> list[NDArray[Any]]:
     if set(record) != {str(i) for i in range(len(record))}:
         raise UpdateRejectedError("its arrays do not have the agreed names")
     try:
-        arrays = [record[str(i)].numpy() for i in range(len(record))]
+        return [from_array(record[str(i)]) for i in range(len(record))]
     except Exception:
         raise UpdateRejectedError("its arrays cannot be read") from None
-    if any(array.dtype.kind not in "fiu" for array in arrays):
-        raise UpdateRejectedError("its arrays do not hold numbers")
-    return arrays
 
 
 def read_arrays(message: Message) -> list[NDArray[Any]]:
     """The arrays of a message, which must hold exactly one record of them."""
-    records = message.content.array_records
-    if set(records) != {ARRAYS}:
+    return unpack_arrays(_only(message, ArrayRecord, ARRAYS))
+
+
+def _only(message: Message, kind: type[Any], name: str) -> Any:
+    """The one record of a kind."""
+    # Flower's own views of a message by kind copy it on every look
+    found = [(key, record) for key, record in message.content.items() if isinstance(record, kind)]
+    if [key for key, _ in found] != [name]:
         raise UpdateRejectedError("it does not hold the agreed records")
-    return unpack_arrays(records[ARRAYS])
+    return found[0][1]
 
 
 def read_round(message: Message) -> int:
     """The round a request belongs to."""
-    number = message.content.config_records[CONFIG][ROUND]
+    number = _only(message, ConfigRecord, CONFIG).get(ROUND)
     if not isinstance(number, int):
         raise UpdateRejectedError("its round is not a number")
     return number
 
 
-def request(node: int, kind: str, round_number: int, arrays: ArrayRecord) -> Message:
+def request_content(round_number: int, arrays: ArrayRecord) -> RecordDict:
+    """What a request says; nodes that are asked the same share it."""
+    return RecordDict({ARRAYS: arrays, CONFIG: ConfigRecord({ROUND: round_number})})
+
+
+def request(node: int, kind: str, round_number: int, content: RecordDict) -> Message:
     """A message of the server to a node."""
-    content = RecordDict({ARRAYS: arrays, CONFIG: ConfigRecord({ROUND: round_number})})
     return Message(content, dst_node_id=node, message_type=kind, group_id=str(round_number))
 
 
@@ -104,7 +115,38 @@ def read_facts(message: Message) -> tuple[int, NodeFacts]:
 
 def read_metrics(message: Message) -> dict[str, Any]:
     """The metrics of a reply as plain values."""
-    record = message.content.metric_records.get(METRICS)
-    if record is None or len(message.content.metric_records) != 1:
+    return dict(_only(message, MetricRecord, METRICS))
+
+
+def read_update(message: Message) -> tuple[dict[str, Any], list[NDArray[Any]]]:
+    """The metrics and the arrays of an update, which holds nothing else."""
+    if len(message.content) != 2:
         raise UpdateRejectedError("it does not hold the agreed records")
-    return dict(record)
+    return read_metrics(message), read_arrays(message)
+
+
+class ReadArray(Array):
+    """An array that was read already, for Flower's aggregators; it has no bytes and never travels."""
+
+    def __init__(self, values: NDArray[Any]) -> None:
+        # past the checks of Flower's constructor: these values passed ours
+        self.__dict__.update(values=values, dtype=values.dtype.str, shape=values.shape, stype="", data=b"")
+
+    def numpy(self) -> NDArray[Any]:
+        """The values."""
+        values: NDArray[Any] = self.__dict__["values"]
+        return values
+
+
+def read_record(arrays: Iterable[NDArray[Any]]) -> ArrayRecord:
+    """Arrays that were read already, under their position as name."""
+    record = ArrayRecord()
+    for i, array in enumerate(arrays):
+        record[str(i)] = ReadArray(array)
+    return record
+
+
+def with_read_arrays(message: Message, arrays: Sequence[NDArray[Any]]) -> Message:
+    """The reply with its arrays in the form they were read and checked in."""
+    message.content[ARRAYS] = read_record(arrays)
+    return message

@@ -135,12 +135,18 @@ def _nearest(
     distance: FloatArray, originals: Originals, members: _Members
 ) -> tuple[IndexArray, IndexArray, IndexArray]:
     """Number of nearest originals, how many are own, and the first, for every row of ``distance``."""
-    from fedanon.kernels.linkage import nearest_originals
-
     own = _member_distances(distance, originals, members)
     # nothing farther than a record's own original can be nearest, and own originals mostly are: a tight first bound
     bound = np.full(len(distance), np.inf)
     np.minimum.at(bound, members.classes, own)
+    if (
+        len(own) == len(bound)
+        and not own.any()
+        and (np.add.reduceat(distance == 0, originals.starts[:-1], axis=1) == 1).all()
+    ):
+        return _themselves(originals, members)
+    from fedanon.kernels.linkage import nearest_originals
+
     least = np.minimum.reduceat(distance, originals.starts[:-1], axis=1)
     rest = np.zeros((len(distance), least.shape[1] + 1))
     rest[:, :-1] = np.cumsum(least[:, ::-1], axis=1)[:, ::-1]
@@ -150,6 +156,12 @@ def _nearest(
     )
     hits = np.where(own <= limit[members.classes], members.counts, 0)
     return near, np.bincount(members.classes, hits, minlength=len(distance)).astype(np.int64), first
+
+
+def _themselves(originals: Originals, members: _Members) -> tuple[IndexArray, IndexArray, IndexArray]:
+    """:func:`_nearest` of exact rows: one distinct original is at distance 0, and every record of a class has it."""
+    mine = originals.rows
+    return mine.sizes[members.originals], members.counts, mine.first_rows[members.originals]
 
 
 def _member_distances(distance: FloatArray, originals: Originals, members: _Members) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,11 +14,13 @@ from fedanon.errors import UpdateRejectedError
 from fedanon.models import MODELS
 from fedanon.models.base import INSTANCES, LocalState, Model, Parameters, Rng, TrainingData, Update
 from fedanon.models.tree_validation import ReceivedTrees, TreeLimits, read_trees
-from fedanon.models.trees import BASE_SCORE, OBJECTIVE, digest_of, write_trees
+from fedanon.models.trees import BASE_SCORE, OBJECTIVE, Tree, digest_of, write_trees
 from fedanon.parameters import parameter
 
 if TYPE_CHECKING:
     from xgboost import Booster, DMatrix
+
+    from fedanon.models.tree_model import TreeModel
 
 #: of a global model: far more than any run of ours, little enough to hold in memory
 MAX_GLOBAL_TREES = 100_000
@@ -64,15 +67,16 @@ class BoostedTrees(Model):
         """Count the trees that are new, then grow ``n_trees`` more."""
         if "xgb" not in state.values:
             state.values["xgb"] = self._rows_of(data)
-        rows: _ScoredRows = state.values["xgb"]
+        rows: ScoredRows = state.values["xgb"]
         rows.add(self._received(parameters, rows))
+        head = self._head(rows, data.target)
         matrix = rows.matrices[data.instance(round_number)]
         booster = self._booster(matrix, seed=int(rng.integers(2**31)))
         for i in range(self.n_trees):
             booster.update(matrix, i)
         width = rows.width
         grown = read_trees(bytes(booster.save_raw("json")), n_features=width, limits=self.update_limits())
-        return Update([_array(write_trees(grown.trees, n_features=width))], len(data.target))
+        return Update([_array(write_trees([*head, *grown.trees], n_features=width))], len(data.target))
 
     def predict_proba(
         self, parameters: Parameters, features: NDArray[np.float32], *, state: LocalState | None = None
@@ -80,8 +84,8 @@ class BoostedTrees(Model):
         """The logistic function of the sum of all trees' weights."""
         kept = LocalState() if state is None else state
         if "xgb" not in kept.values:
-            kept.values["xgb"] = _ScoredRows([features], self.threads)
-        rows: _ScoredRows = kept.values["xgb"]
+            kept.values["xgb"] = ScoredRows([features], self.threads)
+        rows: ScoredRows = kept.values["xgb"]
         rows.add(self._received(parameters, rows))
         margin = rows.matrices[0].get_base_margin().astype(np.float64)
         return np.asarray(0.5 * (1.0 + np.tanh(0.5 * margin)))
@@ -109,12 +113,20 @@ class BoostedTrees(Model):
             max_weight=update.max_weight,
         )
 
+    def unite(self, model: TreeModel, updates: Sequence[Sequence[Tree]], weights: Sequence[float]) -> None:
+        """Add a round's trees to the global model, each client's scaled by its share of the examples."""
+        model.append(updates, weights)
+
     # ---- inside ---------------------------------------------------------------------------------
 
-    def _rows_of(self, data: TrainingData) -> _ScoredRows:
-        return _ScoredRows([data.features(i) for i in range(data.n_instances)], self.threads, data.target)
+    def _head(self, rows: ScoredRows, target: NDArray[np.int8]) -> list[Tree]:
+        """Trees that come before those a round grows: none."""
+        return []
 
-    def _received(self, parameters: Parameters, rows: _ScoredRows) -> ReceivedTrees:
+    def _rows_of(self, data: TrainingData) -> ScoredRows:
+        return ScoredRows([data.features(i) for i in range(data.n_instances)], self.threads, data.target)
+
+    def _received(self, parameters: Parameters, rows: ScoredRows) -> ReceivedTrees:
         data = parameters[0].tobytes()
         return _read(data, rows.width, self.model_limits())
 
@@ -139,7 +151,7 @@ class BoostedTrees(Model):
         return Booster(settings, [matrix])
 
 
-class _ScoredRows:
+class ScoredRows:
     """Rows with the margin the trees counted so far give them; each instance of the rows is one matrix.
 
     The margins live in the matrices as xgboost's base margin, to which training and prediction add.
@@ -171,20 +183,26 @@ class _ScoredRows:
             )
         if not received.trees:
             return
-        from xgboost import Booster
-
-        booster = Booster({"nthread": self.threads})
-        booster.load_model(bytearray(write_trees(received.trees, n_features=self.width)))
+        booster = _loaded(received, self.width, self.threads)
         for matrix in self.matrices:
             matrix.set_base_margin(booster.predict(matrix, output_margin=True))
         self.n_trees += len(received.trees)
         self.digest = digest_of(received.trees, self.digest)
 
 
+# in a simulation all clients of a round receive the same bytes
 @lru_cache(maxsize=2)
 def _read(data: bytes, n_features: int, limits: TreeLimits) -> ReceivedTrees:
-    # in a simulation all clients of a round read the same bytes
     return read_trees(data, n_features=n_features, limits=limits)
+
+
+@lru_cache(maxsize=2)
+def _loaded(received: ReceivedTrees, n_features: int, threads: int) -> Booster:
+    from xgboost import Booster
+
+    booster = Booster({"nthread": threads})
+    booster.load_model(bytearray(write_trees(received.trees, n_features=n_features)))
+    return booster
 
 
 def _array(data: bytes) -> NDArray[Any]:

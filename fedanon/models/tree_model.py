@@ -28,7 +28,7 @@ class TreeModel:
 
     def __post_init__(self) -> None:
         given, self.trees = self.trees, []
-        self._add(given)
+        self.extend(given)
 
     def __len__(self) -> int:
         return len(self.trees)
@@ -44,9 +44,10 @@ class TreeModel:
         if len(shares) != len(updates) or not np.isfinite(shares).all() or (shares < 0).any() or shares.sum() <= 0:
             raise ConfigError("The weights must be finite, not negative and not all zero, one an update.")
         for trees, share in zip(updates, shares / shares.sum(), strict=True):
-            self._add(tree.scaled(share) for tree in trees)
+            self.extend(tree.scaled(share) for tree in trees)
 
-    def _add(self, trees: Iterable[Tree]) -> None:
+    def extend(self, trees: Iterable[Tree]) -> None:
+        """Add trees as they are."""
         for tree in trees:
             self.trees.append(tree)
             self._digests.append(digest_of([tree], self._digests[-1]))

@@ -30,7 +30,7 @@ class TreeLimits:
     max_weight: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ReceivedTrees:
     """Checked trees, where they begin in the global model, and the digest of the trees before them."""
 

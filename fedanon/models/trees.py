@@ -53,6 +53,12 @@ class Tree:
     value: NDArray[np.float32]
     default_left: NDArray[np.int32]
 
+    @classmethod
+    def leaf(cls, weight: float) -> Tree:
+        """A tree that gives every row the same weight."""
+        none, zero = np.array([-1], dtype=np.int32), np.zeros(1, dtype=np.int32)
+        return cls(left=none, right=none, feature=zero, value=np.array([weight], dtype=np.float32), default_left=zero)
+
     def __len__(self) -> int:
         return len(self.left)
 

@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import pytest
 
 from fedanon.data.datasets import load
+from fedanon.data.table import Table
 from fedanon.federated import sources
 from fedanon.federated.settings import RunSettings
 
 ROWS = 1_500
 
 
+@lru_cache
+def first_rows() -> Table:
+    return load("adult").take(np.arange(ROWS))
+
+
 @pytest.fixture(autouse=True)
 def small_adult(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The data set 'adult' is its first rows here, so that a run takes a second."""
-    table = load("adult").take(np.arange(ROWS))
+    table = first_rows()
     monkeypatch.setattr(sources, "load", lambda name, **more: table if name == "adult" else load(name, **more))
     sources.whole_table.cache_clear()
     sources.partition_rows.cache_clear()

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -44,10 +46,17 @@ values = ["no", "yes"]
 """
 
 
+#: how long anything may take on a machine that is busy with other things; a process that ends is noticed at once
+PATIENCE = 600
+
+
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port nobody has, of those the system does not give to outgoing connections while the server starts."""
+    for port in np.random.default_rng().permutation(np.arange(20_000, 32_000)).tolist():
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return int(port)
+    raise AssertionError("all ports are taken")
 
 
 def write_tables(folder: Path, nodes: int, rows: int) -> list[Path]:
@@ -77,22 +86,29 @@ class Deployed:
     def table(self, number: int) -> Table:
         return read_table(self.tables[number], Schema.read(self.folder / "schema.toml"))
 
-    def start(self, *command: str | Path, log: str) -> subprocess.Popen[bytes]:
-        """Start `fedanon ...` as the leader of a process group."""
+    def start(self, *command: str | Path, log: str, prefix: Sequence[str] = ()) -> subprocess.Popen[bytes]:
+        """Start `fedanon ...` as the leader of a process group; ``prefix`` is a command that becomes it."""
         with (self.folder / log).open("ab") as file:
-            arguments = [sys.executable, "-m", "fedanon.cli", *map(str, command)]
+            arguments = [*prefix, sys.executable, "-m", "fedanon.cli", *map(str, command)]
             process = subprocess.Popen(arguments, stdout=file, stderr=file, start_new_session=True)
         self.processes.append(process)
         return process
 
-    def start_node(self, number: int, *more: str) -> subprocess.Popen[bytes]:
-        return self.start("node", "run", self.nodes[number].folder, *more, log=f"node{number}.log")
+    def start_node(self, number: int, *more: str, prefix: Sequence[str] = ()) -> subprocess.Popen[bytes]:
+        return self.start("node", "run", self.nodes[number].folder, *more, log=f"node{number}.log", prefix=prefix)
 
-    def start_server(self, *more: str) -> subprocess.Popen[bytes]:
-        return self.start("server", "run", self.server.folder, *more, log="server.log")
+    def start_server(self, *more: str, prefix: Sequence[str] = ()) -> subprocess.Popen[bytes]:
+        return self.start("server", "run", self.server.folder, *more, log="server.log", prefix=prefix)
 
     def said(self, log: str) -> str:
         return (self.folder / log).read_text(encoding="utf-8", errors="replace")
+
+    def finish(self, server: subprocess.Popen[bytes]) -> dict[str, Any]:
+        """Wait for the end of the run, and return its result."""
+        assert server.wait(PATIENCE) == 0, self.said("server.log")
+        [path] = (self.server.folder / "results").iterdir()
+        result: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return result
 
 
 @contextlib.contextmanager
@@ -106,7 +122,7 @@ def deployed(
     port = free_port()
     server = Server.init(folder / "server", host="127.0.0.1", port=port, nodes=nodes, days=2)
     path = server.folder / "server.toml"
-    head = path.read_text(encoding="utf-8").split("[run]")[0].replace("600.0", "90.0")
+    head = path.read_text(encoding="utf-8").split("[run]")[0]
     path.write_text(head + "[run]\n" + run, encoding="utf-8")
     tables = write_tables(folder, nodes, rows)
     found = Deployed(folder, Server(server.folder), [], tables)
@@ -144,8 +160,10 @@ def end_group(process: subprocess.Popen[bytes], *, kill: bool = False) -> None:
     process.wait()
 
 
-def wait_until(true: Callable[[], bool], seconds: float, what: str) -> None:
-    end = time.monotonic() + seconds
+def wait_until(true: Callable[[], bool], what: str, *, alive: subprocess.Popen[bytes] | None = None) -> None:
+    """Wait for something that must come, for as long as ``alive`` lives."""
+    end = time.monotonic() + PATIENCE
     while not true():
+        assert alive is None or alive.poll() is None, f"{what}: the process has ended"
         assert time.monotonic() < end, what
         time.sleep(0.1)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
-import json
 import os
 import re
 import signal
+import sqlite3
 import ssl
 from pathlib import Path
 
@@ -19,15 +20,16 @@ from fedanon.errors import PrivacyViolationError
 from fedanon.federated import engine_local
 from fedanon.federated.client import check_floor, client_app
 from fedanon.federated.deployment import clientapp
-from fedanon.federated.deployment.keys import server_keys
+from fedanon.federated.deployment.certificates import new_authority
 from fedanon.federated.deployment.link import Link
+from fedanon.federated.deployment.registering import let_in
 from fedanon.federated.deployment.serving import checkpoints_in
 from fedanon.federated.deployment.superlink import may_pass
 from fedanon.federated.node import Node
 from fedanon.federated.server import Federation
 from fedanon.federated.settings import RunSettings
 from fedanon.models.base import Parameters
-from tests.federated.deployed import Deployed, deployed, end_group, new_node, wait_until, write_tables
+from tests.federated.deployed import PATIENCE, Deployed, deployed, end_group, new_node, wait_until, write_tables
 
 RUN = """
 method = "mondrian"
@@ -69,14 +71,12 @@ def assert_same(one: Parameters, other: Parameters) -> None:
 def test_three_hospitals_reach_the_model_of_the_local_engine(tmp_path, monkeypatch):
     with deployed(tmp_path, RUN.format(rounds=3)) as found:
         server = found.start_server()
-        wait_until(lambda: "Successfully started run" in found.said("server.log"), 60, "no run")
         for number in range(3):
             found.start_node(number)
-        assert server.wait(110) == 0, found.said("server.log")
+        result = found.finish(server)
         assert_same(deployed_result(found), local_result(found, monkeypatch))
-        [path] = (found.server.folder / "results").iterdir()
-        result = json.loads(path.read_text(encoding="utf-8"))
         assert result["security"] == "tls"
+        assert result["rejected"] == result["silent"] == []
         assert sorted(result["facts"]) == ["0", "1", "2"]
         assert all(fact["measures"]["k_reached"] >= 4 for fact in result["facts"].values())
         # anonymised once a node, though every message had a process of its own; raw rows are not kept
@@ -98,14 +98,14 @@ def control_api(found: Deployed, headers: dict[str, str] | None = None) -> int:
 def test_a_strange_key_and_a_strange_server_are_refused(tmp_path):
     with deployed(tmp_path, RUN.format(rounds=1), nodes=1) as found:
         port = found.server.config.port
-        (tmp_path / "other.crt").write_bytes(server_keys("127.0.0.1", 2).ca)
+        (tmp_path / "other.crt").write_bytes(new_authority().certificate)
         found.nodes.append(new_node(found, 1, found.tables[0], port=port))  # never registered
         found.nodes.append(new_node(found, 2, found.tables[0], port=port, ca=tmp_path / "other.crt"))
         with Link(found.server.folder, found.server.config, insecure=False):
             assert control_api(found) != 403
             assert control_api(found, {"X-Forwarded-For": "192.0.2.7"}) == 403
             strangers = [found.start_node(number, "--tries", "1") for number in (1, 2)]
-            assert [stranger.wait(60) for stranger in strangers] == [2, 2]
+            assert [stranger.wait(PATIENCE) for stranger in strangers] == [2, 2]
         assert "No SuperNode found with the given public key" in (found.server.folder / "superlink.log").read_text()
         assert (
             "CERTIFICATE_VERIFY_FAILED" in found.said("node2.log") or "certificate" in found.said("node2.log").lower()
@@ -118,30 +118,79 @@ def test_a_killed_server_resumes_to_the_same_model(tmp_path, monkeypatch):
         server = found.start_server()
         for number in range(2):
             found.start_node(number)
-        wait_until(lambda: checkpoint_round(found) >= 2, 120, found.said("server.log"))
+        wait_until(lambda: checkpoint_round(found) >= 2, "no second round", alive=server)
         end_group(server, kill=True)
         assert checkpoint_round(found) < 5
         refused = found.start("server", "run", found.server.folder, log="refused.log")
-        assert refused.wait(60) == 2
+        assert refused.wait(PATIENCE) == 2
         assert "--resume" in found.said("refused.log")
-        resumed = found.start_server("--resume")
-        assert resumed.wait(240) == 0, found.said("server.log")
+        found.server.renew(days=2)  # the nodes, which run on, know it by the ca.crt they have
+        found.finish(found.start_server("--resume"))
         assert_same(deployed_result(found), local_result(found, monkeypatch))
 
 
 @pytest.mark.slow
 def test_a_killed_node_does_not_stop_the_run_and_comes_back(tmp_path):
-    with deployed(tmp_path, RUN.format(rounds=6).replace("evaluate_every = 6", "evaluate_every = 1")) as found:
+    with deployed(tmp_path, RUN.format(rounds=12).replace("evaluate_every = 12", "evaluate_every = 1")) as found:
         server = found.start_server()
         nodes = [found.start_node(number) for number in range(3)]
-        wait_until(lambda: checkpoint_round(found) >= 1, 120, "no first round")
+        wait_until(lambda: checkpoint_round(found) >= 1, "no first round", alive=server)
         os.killpg(nodes[2].pid, signal.SIGKILL)
+        # before it is missed, it could come back for the very message it was sent
+        wait_until(lambda: counts(found)[-1:] == ["2"], "it is not missed", alive=server)
         found.start_node(2)
-        assert server.wait(400) == 0, found.said("server.log")
-        assert checkpoint_round(found) == 6
-        counts = re.findall(r"Received (\d) results", found.said("server.log"))
-        assert "2" in counts
-        assert counts[-1] == "3"
+        silent = found.finish(server)["silent"]
+        assert checkpoint_round(found) == 12
+        assert counts(found)[-1] == "3"
+        assert {entry["client"] for entry in silent} == {2}
+        missed = [entry["round"] for entry in silent if entry["during"] == "train"]
+        assert [number for number, count in enumerate(counts(found), start=1) if count == "2"] == missed
+
+
+def counts(found: Deployed) -> list[str]:
+    """How many updates came, a round."""
+    return re.findall(r"Received (\d) results", found.said("server.log"))
+
+
+@pytest.mark.slow
+def test_a_node_removed_during_a_run_is_left_out_of_the_rest(tmp_path):
+    with deployed(tmp_path, RUN.format(rounds=6)) as found:
+        server = found.start_server()
+        for number in range(3):
+            found.start_node(number)
+        wait_until(lambda: checkpoint_round(found) >= 1, "no first round", alive=server)
+        assert found.server.remove("hospital-2") is True
+        silent = found.finish(server)["silent"]
+        missed = [entry["round"] for entry in silent if entry["during"] == "train"]
+        assert {entry["client"] for entry in silent} == {2}
+        assert missed == list(range(missed[0], 7))
+        assert counts(found) == ["3"] * (missed[0] - 1) + ["2"] * len(missed)
+
+
+def test_a_removed_node_is_refused_at_once_and_for_good(tmp_path):
+    with deployed(tmp_path, RUN.format(rounds=1), nodes=2) as found:
+        server, log = found.server, found.server.folder / "superlink.log"
+        with Link(server.folder, server.config, insecure=False) as link:
+            assert let_in(server.roster.keys(), link.NAME, link.environment) == []
+            node = found.start_node(0, "--tries", "1")
+            wait_until(lambda: "Activated node_id" in log.read_text(), "it does not come", alive=node)
+            assert server.remove("hospital-0") is True
+            assert node.wait(PATIENCE) == 2
+            assert '/v1/fleet/pull-messages HTTP/1.1" 401' in log.read_text()
+            assert statuses(found) == ["registered", "unregistered"]
+        # a server that does not run learns it when it starts
+        assert server.remove("hospital-1") is False
+        with Link(server.folder, server.config, insecure=False) as link:
+            assert let_in(server.roster.keys(), link.NAME, link.environment) == []
+            assert statuses(found) == ["unregistered", "unregistered"]
+            assert found.start_node(1, "--tries", "1").wait(PATIENCE) == 2
+        assert "No SuperNode found with the given public key" in log.read_text()
+
+
+def statuses(found: Deployed) -> list[str]:
+    """Of all keys in Flower's own database."""
+    with contextlib.closing(sqlite3.connect(found.server.folder / "state.db")) as state:
+        return sorted(status for [status] in state.execute("SELECT status FROM node"))
 
 
 def test_init_makes_private_files_and_overwrites_nothing(tmp_path: Path):
@@ -161,19 +210,20 @@ def test_the_control_api_is_closed_to_other_machines():
         "//v1/fleet",
     ):
         assert not may_pass(path, ("192.0.2.7", 4000))
-        assert not may_pass(path, None)
+        assert not may_pass(path, ("192.0.2.7", 4000), ("192.0.2.1", 9443))
+        assert not may_pass(path, None, None)
         assert may_pass(path, ("127.0.0.1", 4000))
+        assert may_pass(path, ("192.0.2.1", 4000), ("192.0.2.1", 9443))
     assert may_pass("/v1/fleet/activate-node", ("192.0.2.7", 4000))
 
 
 def test_a_node_runs_the_installed_app_whatever_the_bundle_holds(monkeypatch):
     from flwr.clientapp import ClientApp
-    from flwr.supernode import cli
     from flwr.supernode.runtime import run_clientapp as runtime
 
     for name in ("install_from_fab", "get_load_client_app_fn"):
         monkeypatch.setattr(runtime, name, getattr(runtime, name))
-    monkeypatch.setattr(cli, "flwr_clientapp", lambda: None)
+    monkeypatch.setattr(clientapp, "flower_command", lambda: lambda: None)
     clientapp.main()
     assert runtime.install_from_fab(b"not even an archive", skip_prompt=True) is None
     load = runtime.get_load_client_app_fn(default_app_ref="", app_path=None, multi_app=True)

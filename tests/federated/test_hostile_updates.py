@@ -5,8 +5,10 @@ Every case is what one of six clients sends in place of its update, through the 
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -40,6 +42,11 @@ def play(model: str, forge: Callable[[Message, Message], Message], rounds: int =
     grid = HostileGrid(client_app(), chosen)
     grid.forge = forge
     return Federation(grid, chosen).run()
+
+
+@lru_cache
+def honest_auc() -> float:
+    return float(play("lr", lambda _message, reply: reply).rounds[-1]["auc_client_mean"])
 
 
 def content(reply: Message, arrays: Any = None, metrics: Any = None) -> RecordDict:
@@ -90,6 +97,31 @@ def raw_bytes(dtype: str, shape: tuple[int, ...], data: bytes) -> Array:
     return Array(dtype=dtype, shape=shape, stype="numpy.ndarray", data=data)
 
 
+def lying(declared: np.ndarray, sent: np.ndarray) -> Array:
+    """What is declared fits the model, the bytes hold something else."""
+    return raw_bytes(str(declared.dtype), declared.shape, Array(sent).data)
+
+
+def longer(array: np.ndarray, more: bytes, drop: int = 0, stype: str = "numpy.ndarray") -> Array:
+    data = Array(array).data
+    return Array(dtype=str(array.dtype), shape=array.shape, stype=stype, data=data[: len(data) - drop] + more)
+
+
+def reshaped(array: np.ndarray, shape: tuple[int, ...]) -> Array:
+    """Bytes whose own header says the shape, which need not be one."""
+    return raw_bytes(str(array.dtype), shape, header(shape) + array.tobytes())
+
+
+def huge(shape: tuple[int, ...]) -> Array:
+    return raw_bytes("float64", shape, header(shape))
+
+
+def header(shape: tuple[int, ...]) -> bytes:
+    file = io.BytesIO()
+    np.lib.format.write_array_header_1_0(file, {"descr": "<f8", "fortran_order": False, "shape": shape})
+    return file.getvalue()
+
+
 ARRAY_CASES: dict[str, Callable[[Message, Message], Message]] = {
     "all NaN": each(lambda a: np.full_like(a, np.nan)),
     "one NaN": each(one_nan),
@@ -114,6 +146,15 @@ ARRAY_CASES: dict[str, Callable[[Message, Message], Message]] = {
     "garbage bytes": forged(lambda arrays: {**arrays, "0": raw_bytes("float64", (3,), b"garbage")}),
     "pickled object": forged(lambda arrays: {**arrays, "0": raw_bytes("object", (1,), b"\x80\x04K\x01.")}),
     "no arrays": forged(lambda _: {}),
+    "bytes of another array": forged(lambda arrays: {**arrays, "1": lying(arrays["1"], np.zeros(4))}),
+    "bytes of another type": forged(lambda arrays: {**arrays, "1": lying(arrays["1"], arrays["1"].astype(np.float32))}),
+    "bytes beyond the array": forged(lambda arrays: {**arrays, "1": longer(arrays["1"], b"x" * 8)}),
+    "half a number": forged(lambda arrays: {**arrays, "1": longer(arrays["1"], b"", drop=4)}),
+    "a shape that equals": forged(lambda arrays: {**arrays, "1": reshaped(arrays["1"], (True,))}),
+    "negative shape": forged(lambda arrays: {**arrays, "1": reshaped(arrays["1"], (-1, -1))}),
+    "a hundred axes": forged(lambda arrays: {**arrays, "1": reshaped(arrays["1"], (1,) * 100)}),
+    "another serialisation": forged(lambda arrays: {**arrays, "1": longer(arrays["1"], b"", stype="pickle")}),
+    "8 TB declared": forged(lambda arrays: {**arrays, "1": huge((2**40,))}),
 }
 WEIGHT_CASES = {
     "examples 1e12": weighted(num_examples=10**12),
@@ -139,8 +180,7 @@ def test_hostile_arrays(case: str) -> None:
     outcome = play("lr", forge)
     assert {entry["client"] for entry in outcome.rejected} == {HOSTILE - 1}
     assert len(outcome.rejected) == 2, "left out in both rounds"
-    honest = play("lr", lambda _message, reply: reply)
-    assert outcome.rounds[-1]["auc_client_mean"] == pytest.approx(honest.rounds[-1]["auc_client_mean"], abs=0.03)
+    assert outcome.rounds[-1]["auc_client_mean"] == pytest.approx(honest_auc(), abs=0.03)
 
 
 def trees(change: Callable[[dict[str, Any]], Any]) -> Callable[[Message, Message], Message]:

@@ -11,7 +11,7 @@ from flwr.clientapp import ClientApp
 
 from fedanon.data.schema import Numeric
 from fedanon.errors import FedanonError, InfeasibleError, SchemaError
-from fedanon.federated import client as client_module
+from fedanon.federated import wire
 from fedanon.federated.checkpoints import Checkpoints
 from fedanon.federated.client import client_app
 from fedanon.federated.engine_local import LocalGrid
@@ -147,7 +147,8 @@ def test_foreign_exceptions_do_not_travel() -> None:
 
     chosen = settings("lr")
     grid = LocalGrid(client_app(load), chosen)  # type: ignore[arg-type]
-    messages = [client_module.wire.request(1, "query", 0, client_module.wire.pack_arrays([]))]
+    content = wire.request_content(0, wire.pack_arrays([]))
+    messages = [wire.request(1, "query", 0, content)]
     (reply,) = grid.send_and_receive(messages)
     assert reply.has_error()
     assert "CANARY" not in reply.error.reason

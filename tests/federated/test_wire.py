@@ -134,9 +134,7 @@ def run_through(proxy: Proxy, found: Deployed) -> None:
     server = found.start_server("--insecure")
     for number in range(NODES):
         found.start_node(number, "--insecure")
-    assert server.wait(240) == 0, found.said("server.log")
-    [path] = (found.server.folder / "results").iterdir()
-    assert json.loads(path.read_text(encoding="utf-8"))["security"] == "none"
+    assert found.finish(server)["security"] == "none"
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 STOP_SECONDS = 10
@@ -21,6 +21,16 @@ def end(process: subprocess.Popen[bytes]) -> None:
     if process.poll() is None:
         process.kill()
         process.wait()
+
+
+@contextlib.contextmanager
+def running(command: Sequence[str], env: Mapping[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+    """Inside, the process runs or has ended by itself."""
+    process = subprocess.Popen(command, env=env)
+    try:
+        yield process
+    finally:
+        end(process)
 
 
 @contextlib.contextmanager

@@ -16,6 +16,7 @@ from fedanon.parameters import parameter
 
 SERVER_FILE = "server.toml"
 NODE_FILE = "node.toml"
+EVERYWHERE = "0.0.0.0"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +35,11 @@ class ServerConfig:
         parameters.check(self)
         if self.run.protocol != "corrected":
             raise ConfigError("The protocol 'as_published' is for simulations only.")
+
+    @property
+    def here(self) -> str:
+        """The address by which this machine itself reaches the server."""
+        return "127.0.0.1" if self.listen == EVERYWHERE else self.listen
 
     @classmethod
     def read(cls, folder: Path) -> ServerConfig:

@@ -16,8 +16,6 @@ QUIET = {
     # a run would otherwise install packages, which can shadow the installed fedanon
     "FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION": "1",
     "FLWR_SUPEREXEC_TASK_POLL_INTERVAL": "0.2",
-    # who may say on whose behalf a request comes: the fence of the SuperLink relies on it
-    "FORWARDED_ALLOW_IPS": "127.0.0.1",
     "RAY_USAGE_STATS_ENABLED": "0",
     "PYTHONUNBUFFERED": "1",
 }

@@ -14,12 +14,13 @@ from typing import Any
 
 from fedanon.errors import ConfigError, InfeasibleError
 from fedanon.federated.deployment import flower
-from fedanon.federated.deployment.children import end
+from fedanon.federated.deployment.children import end, running
 from fedanon.federated.deployment.config import ServerConfig
 from fedanon.federated.deployment.folders import private_folder, toml_text, write_private
 from fedanon.federated.deployment.serving import FOLDER_VARIABLE, SECURITY_VARIABLE
 
-START_SECONDS = 60
+#: a SuperLink that ends is noticed at once; this is for one that hangs, and a busy machine takes its time
+START_SECONDS = 300
 
 
 class Link:
@@ -45,17 +46,21 @@ class Link:
         """For Flower's commands that speak to this SuperLink."""
         home = private_folder(self._folder / "flower")
         trust = {"insecure": True} if self._insecure else {"root-certificates": str(self._folder / "ca.crt")}
-        table = {"address": f"127.0.0.1:{self._config.port}", **trust}
+        table = {"address": f"{self._config.here}:{self._config.port}", **trust}
         text = f'[superlink]\ndefault = "{self.NAME}"\n\n[superlink.{self.NAME}]\n{toml_text(table)}'
         write_private(home / "config.toml", text)
-        more = {FOLDER_VARIABLE: str(self._folder), SECURITY_VARIABLE: "none" if self._insecure else "tls"}
+        more = {
+            FOLDER_VARIABLE: str(self._folder),
+            SECURITY_VARIABLE: "none" if self._insecure else "tls",
+            # a proxy on this machine may say on whose behalf a request comes: the fence relies on it
+            "FORWARDED_ALLOW_IPS": ",".join(dict.fromkeys(("127.0.0.1", self._config.here))),
+        }
         return flower.environment(home) | more
 
     def is_up(self) -> bool:
         """Whether something answers at the port."""
-        address = "127.0.0.1" if self._config.listen in ("0.0.0.0", "127.0.0.1") else self._config.listen
         try:
-            socket.create_connection((address, self._config.port), timeout=1).close()
+            socket.create_connection((self._config.here, self._config.port), timeout=1).close()
         except OSError:
             return False
         return True
@@ -63,14 +68,11 @@ class Link:
     def stream(self, arguments: Sequence[str]) -> None:
         """Run `flwr` and show what it says, for as long as the SuperLink lives."""
         assert self._process is not None
-        client = subprocess.Popen([flower.command("flwr"), *arguments], env=self.environment)
-        try:
+        with running([flower.command("flwr"), *arguments], self.environment) as client:
             while client.poll() is None:
                 if self._process.poll() is not None:
                     raise InfeasibleError("The SuperLink ended during the run; superlink.log says why.")
                 time.sleep(0.2)
-        finally:
-            end(client)
 
     # ---- the process ----------------------------------------------------------------------------
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import itertools
 import socket
-import subprocess
 import time
 from dataclasses import asdict
 from pathlib import Path
 
-from fedanon.errors import ConfigError, DataError, InfeasibleError
+from fedanon.errors import ConfigError, InfeasibleError
 from fedanon.federated.deployment import flower, worker
-from fedanon.federated.deployment.children import end, leaving_on_signals
+from fedanon.federated.deployment.certificates import read_in_force
+from fedanon.federated.deployment.children import leaving_on_signals, running
 from fedanon.federated.deployment.config import NODE_FILE, NodeConfig
 from fedanon.federated.deployment.folders import new_private_folder, private_folder, toml_text, write_private
 from fedanon.federated.deployment.keys import node_keys
@@ -35,7 +35,7 @@ class NodeFolder:
     @classmethod
     def init(cls, folder: Path, config: NodeConfig, ca: Path | None) -> NodeFolder:
         """Make the folder: a key pair, and `node.toml`. ``ca`` is the server's `ca.crt`, if at hand."""
-        certificate = _certificate(ca) if ca else None
+        certificate = read_in_force(ca) if ca else None
         keys = node_keys()
         new_private_folder(folder)
         write_private(folder / KEY, keys.private)
@@ -73,11 +73,8 @@ class NodeFolder:
         with leaving_on_signals(), worker.listening() as listener:
             for number in itertools.count(1):
                 start, env = self.command(insecure=insecure)
-                process = subprocess.Popen(start, env=env | {worker.VARIABLE: listener.getsockname()})
-                try:
+                with running(start, env | {worker.VARIABLE: listener.getsockname()}) as process:
                     worker.serve(listener, process)
-                finally:
-                    end(process)
                 if number == tries:
                     raise InfeasibleError(
                         "The server could not be reached, is not the one of ca.crt, or refused the key."
@@ -88,7 +85,7 @@ class NodeFolder:
         ca = self.folder / self.config.ca
         if not ca.exists():
             raise ConfigError(f"Copy the server's ca.crt into the folder of this node, as {self.config.ca}.")
-        _certificate(ca)
+        read_in_force(ca)
         return ["--root-certificates", str(ca), "--auth-supernode-private-key", str(self.folder / KEY)]
 
     def _check_table(self) -> None:
@@ -98,24 +95,6 @@ class NodeFolder:
 
         schema = Schema.read(self.folder / self.config.schema)
         read_table(self.folder / self.config.data, schema, missing=self.config.missing)  # type: ignore[arg-type]
-
-
-def _certificate(path: Path) -> bytes:
-    """A certificate that is in force."""
-    from datetime import UTC, datetime
-
-    from cryptography import x509
-
-    try:
-        data = path.read_bytes()
-        found = x509.load_pem_x509_certificate(data)
-    except OSError:
-        raise DataError(f"The certificate {path.name} cannot be read.") from None
-    except ValueError:
-        raise DataError(f"The file {path.name} is not a certificate.") from None
-    if found.not_valid_after_utc < datetime.now(UTC):
-        raise ConfigError(f"The certificate {path.name} has expired; the server has to make a new one.")
-    return data
 
 
 def _free_port() -> int:

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-import re
+import math
 import shutil
 from pathlib import Path
 
-from fedanon.errors import ConfigError, DataError, InfeasibleError
+from fedanon.errors import ConfigError, InfeasibleError
 from fedanon.federated.deployment.bundle import write_bundle
+from fedanon.federated.deployment.certificates import (
+    LOCAL,
+    Certified,
+    days_left,
+    new_authority,
+    new_certificate,
+    read_in_force,
+)
 from fedanon.federated.deployment.children import leaving_on_signals
-from fedanon.federated.deployment.config import SERVER_FILE, ServerConfig
-from fedanon.federated.deployment.folders import new_private_folder, private_folder, toml_text, write_private
-from fedanon.federated.deployment.keys import LOCAL, check_public_key, server_keys
+from fedanon.federated.deployment.config import EVERYWHERE, SERVER_FILE, ServerConfig
+from fedanon.federated.deployment.folders import new_private_folder, toml_text, write_private
 from fedanon.federated.deployment.link import Link
-from fedanon.federated.deployment.registering import register
+from fedanon.federated.deployment.registering import let_in
+from fedanon.federated.deployment.roster import Roster
 from fedanon.federated.deployment.serving import checkpoints_in, result_path
 
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+AUTHORITY = "ca.crt"
+AUTHORITY_KEY = "ca.key"
+CERTIFICATE = "server.crt"
 
 RUN_TEMPLATE = """
 # What every node agrees to; `fedanon methods` lists the methods.
@@ -46,61 +56,94 @@ class Server:
     def __init__(self, folder: Path) -> None:
         self.folder = folder.resolve()
         self.config = ServerConfig.read(self.folder)
+        self.roster = Roster(self.folder)
 
     @classmethod
-    def init(cls, folder: Path, *, host: str, port: int, nodes: int, days: int) -> Server:
-        """Make the folder: keys, certificates and a `server.toml` to edit."""
-        keys = server_keys(host, days)
-        new_private_folder(folder)
-        listen = "127.0.0.1" if host in LOCAL else "0.0.0.0"
+    def init(
+        cls,
+        folder: Path,
+        *,
+        host: str,
+        port: int,
+        nodes: int,
+        days: int,
+        listen: str | None = None,
+        ca_key: Path | None = None,
+    ) -> Server:
+        """Make the folder: keys, certificates and a `server.toml` to edit.
+
+        ``ca_key`` is where the authority's key is to lie, if not in the folder.
+        """
+        if ca_key and ca_key.exists():
+            raise ConfigError(f"The file {ca_key.name} exists; nothing was changed.")
+        authority = new_authority()
+        listen = listen or ("127.0.0.1" if host in LOCAL else EVERYWHERE)
         config = ServerConfig(host=host, listen=listen, port=port, nodes=nodes)
         names = ("host", "listen", "port", "nodes", "wait_seconds", "reply_seconds")
-        write_private(folder / "ca.crt", keys.ca)
-        write_private(folder / "server.crt", keys.certificate)
-        write_private(folder / "server.key", keys.key)
+        new_private_folder(folder)
+        write_private(ca_key or folder / AUTHORITY_KEY, authority.key)
+        write_private(folder / AUTHORITY, authority.certificate)
         write_private(folder / SERVER_FILE, toml_text({name: getattr(config, name) for name in names}) + RUN_TEMPLATE)
-        return cls(folder)
+        server = cls(folder)
+        server._certify(authority, days)
+        return server
+
+    # ---- the certificate ------------------------------------------------------------------------
+
+    def renew(self, *, days: int, ca_key: Path | None = None) -> None:
+        """A new key and certificate from the same authority, for the names that stand in `server.toml` now."""
+        path = ca_key or self.folder / AUTHORITY_KEY
+        certificate = read_in_force(self.folder / AUTHORITY)
+        try:
+            key = path.read_bytes()
+        except OSError:
+            raise ConfigError(f"The authority's key {path.name} cannot be read; --ca-key says where it lies.") from None
+        self._certify(Certified(certificate, key), days)
+
+    def _certify(self, authority: Certified, days: int) -> None:
+        hosts = [host for host in (self.config.host, self.config.listen) if host != EVERYWHERE]
+        made = new_certificate(authority, hosts, days)
+        write_private(self.folder / "server.key", made.key)
+        write_private(self.folder / CERTIFICATE, made.certificate)
+
+    def days_left(self) -> dict[str, int]:
+        """Whole days until the server's certificate and its authority expire."""
+        return {name: math.floor(days_left(self.folder / name)) for name in (CERTIFICATE, AUTHORITY)}
 
     # ---- nodes ----------------------------------------------------------------------------------
 
     def register(self, key: Path, name: str) -> bool:
         """Keep a node's public key; whether a running server has been told too. The others learn it at their start."""
-        if not NAME.fullmatch(name):
-            raise ConfigError("The name of a node must be letters, digits, '.', '_' or '-', at most 64.")
-        try:
-            public = check_public_key(key.read_bytes())
-        except OSError:
-            raise DataError(f"The key {key.name} cannot be read.") from None
-        path = self._keys / f"{name}.pub"
-        if path.exists() and path.read_bytes() != public:
-            raise ConfigError(f"A node named {name} is registered with another key.")
-        private_folder(self._keys)
-        write_private(path, public)
+        self.roster.add(key, name)
         link = Link(self.folder, self.config, insecure=False)
-        return link.is_up() and not register([path], link.NAME, link.environment)
+        try:
+            return link.is_up() and name not in let_in(self.roster.keys(), link.NAME, link.environment)
+        except InfeasibleError:  # it listens without keys
+            return False
 
-    @property
-    def _keys(self) -> Path:
-        return self.folder / "nodes"
-
-    def names(self) -> list[str]:
-        """The registered nodes."""
-        return sorted(path.stem for path in self._keys.glob("*.pub"))
+    def remove(self, name: str) -> bool:
+        """Refuse a node from now on, also in a run; whether a server was running and has been told."""
+        self.roster.remove(name)
+        link = Link(self.folder, self.config, insecure=False)
+        if not link.is_up():
+            return False
+        let_in(self.roster.keys(), link.NAME, link.environment)
+        return True
 
     # ---- runs -----------------------------------------------------------------------------------
 
     def run(self, *, insecure: bool, resume: bool, restart: bool = False) -> Path:
         """Serve one run from its first or last round to its result, and return the path of that."""
         settings = self.config.run
-        if not insecure and not self.names():
-            raise ConfigError("No node is registered; `fedanon server register` takes a node's public key.")
+        if not insecure:
+            self._check_keys()
         self._check_checkpoint(resume=resume, restart=restart)
         path = result_path(self.folder, settings)
         path.unlink(missing_ok=True)
         app = write_bundle(self.folder / "app", settings)
         with leaving_on_signals(), Link(self.folder, self.config, insecure=insecure) as link:
             if not insecure:
-                failed = register(sorted(self._keys.glob("*.pub")), link.NAME, link.environment)
+                failed = let_in(self.roster.keys(), link.NAME, link.environment)
                 if failed:
                     raise InfeasibleError(f"These nodes could not be registered: {', '.join(failed)}.")
             link.stream(["run", str(app), link.NAME, "--stream"])
@@ -108,6 +151,16 @@ class Server:
         if not path.exists():
             raise InfeasibleError("The run ended without a result; superlink.log says why.")
         return path
+
+    def _check_keys(self) -> None:
+        if not self.roster.names():
+            raise ConfigError("No node is registered; `fedanon server register` takes a node's public key.")
+        if self.days_left()[AUTHORITY] < 0:
+            raise ConfigError(
+                "The authority has expired: `fedanon server init` makes one, whose ca.crt all nodes need."
+            )
+        if self.days_left()[CERTIFICATE] < 0:
+            raise ConfigError("The server's certificate has expired: `fedanon server renew` makes a new one.")
 
     def _check_checkpoint(self, *, resume: bool, restart: bool) -> None:
         checkpoints, settings = checkpoints_in(self.folder), self.config.run

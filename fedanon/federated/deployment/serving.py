@@ -53,6 +53,7 @@ def result(settings: RunSettings, outcome: Outcome, security: str) -> dict[str, 
         "rounds": outcome.rounds,
         "facts": {str(number): outcome.facts[number].to_dict() for number in sorted(outcome.facts)},
         "rejected": outcome.rejected,
+        "silent": outcome.silent,
     }
 
 

@@ -13,7 +13,7 @@ from fedanon.federated.deployment.serving import checkpoints_in, result_path
 
 
 def status(folder: Path, *, insecure: bool = False) -> dict[str, Any]:
-    """Registered nodes, those online, the run, its last checkpoint and its result."""
+    """Registered nodes, those online, the run, its last checkpoint and its result, and days until keys expire."""
     server = Server(folder)
     settings = server.config.run
     last = checkpoints_in(server.folder).last(settings)
@@ -21,12 +21,15 @@ def status(folder: Path, *, insecure: bool = False) -> dict[str, Any]:
     up = link.is_up()
     return {
         "server": "running" if up else "stopped",
-        "registered": server.names(),
+        "registered": server.roster.names(),
         "nodes": _ask(link, "nodes", "supernode", "list") if up else [],
         "runs": _ask(link, "runs", "list") if up else [],
         "rounds": settings.rounds,
         "checkpoint_round": last.round_number if last else 0,
+        "rejected": last.rejected if last else [],
+        "silent": last.silent if last else [],
         "finished": result_path(server.folder, settings).exists(),
+        "days_left": server.days_left(),
     }
 
 

@@ -1,7 +1,8 @@
 """Flower's SuperLink behind a fence: from other machines, only the API of the nodes can be reached.
 
 Flower serves three APIs on one port. The nodes' (fleet) API checks their keys; the control API checks nobody, and
-whoever reaches it can register a key or start a run with code of their own. Here it answers this machine only.
+whoever reaches it can register a key or start a run with code of their own. Here it answers this machine only: peers
+on the loopback, and those whose address is the one they called, which no other machine can have.
 """
 
 from __future__ import annotations
@@ -26,21 +27,24 @@ class Fence:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or answer 403."""
-        if scope["type"] == "lifespan" or may_pass(str(scope.get("path", "")), scope.get("client")):
+        if scope["type"] == "lifespan" or may_pass(
+            str(scope.get("path", "")), scope.get("client"), scope.get("server")
+        ):
             await self._app(scope, receive, send)
             return
         await send({"type": "http.response.start", "status": 403, "headers": []})
         await send({"type": "http.response.body", "body": b""})
 
 
-def may_pass(path: str, client: Any) -> bool:
-    """Whether a peer may ask for a path."""
-    return path.startswith(OPEN) or (client is not None and _is_this_machine(str(client[0])))
+def may_pass(path: str, client: Any, called: Any = None) -> bool:
+    """Whether a peer may ask for a path; ``client`` and ``called`` are both ends of its connection."""
+    return path.startswith(OPEN) or (client is not None and _is_this_machine(str(client[0]), called))
 
 
-def _is_this_machine(host: str) -> bool:
+def _is_this_machine(host: str, called: Any) -> bool:
     try:
-        return ipaddress.ip_address(host).is_loopback
+        address = ipaddress.ip_address(host)
+        return address.is_loopback or (called is not None and address == ipaddress.ip_address(str(called[0])))
     except ValueError:
         return False
 
