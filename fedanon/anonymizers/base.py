@@ -48,6 +48,8 @@ class Anonymizer(ABC):
     name: ClassVar[str]
     #: every kept original lies inside its published cell
     truthful: ClassVar[bool] = True
+    #: another order of the rows may give another release
+    row_order_matters: ClassVar[bool] = False
     #: numeric quasi-identifiers only
     numeric_only: ClassVar[bool] = False
 

@@ -1,4 +1,4 @@
-"""Maximum distance to average vector: fixed-size groups at opposite ends of the data."""
+"""Groups of fixed size round the outermost records: MDAV, and one group a step (CBFS, robust Mahalanobis)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _take(points, rows, count, centre, k, distance, near, labels, group):
 def mdav(points, k):
     """Group number of every row (Domingo-Ferrer & Torra 2005). O(n^2 p / k)."""
     n = points.shape[0]
-    labels = np.full(n, -1, dtype=np.int32)
+    labels = np.full(n, -1, dtype=np.int64)
     rows = np.arange(n)
     distance, near = np.empty(n), np.empty(k, dtype=np.int64)
     left, group = n, 0
@@ -60,4 +60,24 @@ def mdav(points, k):
             break
     for i in range(left):
         labels[rows[i]] = group
+    return labels
+
+
+@njit(cache=True)
+def outermost_first(points, outward, k, leave):
+    """Groups of k, one a step: the record farthest from the mean of those left, and the k - 1 nearest to it.
+
+    ``outward`` holds the coordinates in which a record is far, ``points`` those in which others are near it. Stops
+    when fewer than ``leave`` records are left; these keep the label -1. O(n^2 p / k).
+    """
+    n = points.shape[0]
+    labels = np.full(n, -1, dtype=np.int64)
+    rows = np.arange(n)
+    distance, near = np.empty(n), np.empty(k, dtype=np.int64)
+    left, group = n, 0
+    while left >= leave:
+        _squared_distances(outward, rows, left, _centroid(outward, rows, left), distance)
+        r = points[rows[np.argmax(distance[:left])]]
+        left = _take(points, rows, left, r, k, distance, near, labels, group)
+        group += 1
     return labels

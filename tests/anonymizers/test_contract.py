@@ -29,9 +29,17 @@ VARIANTS = {
         {"publish": "most_common_value"},
     ],
     "wkmca": [{}, {"outlier_share": 0.0, "farthest": "max_max"}],
+    "individual_ranking": [{"k": 2}, {"k": 2, "optimal": True}],
+    "v_mdav": [{}, {"gamma": 1.1}],
+    "gsms": [{}, {"dissolve": True}],
+    "brkga": [{"population": 20, "generations": 5}],
+    "derivative_free": [{}, {"start": "gsms", "gamma": 3}],
+    "anneal": [{}, {"iterations": 500, "restarts": 2, "recombine": True}],
+    "blocks": [{"block_size": 10, "iterations": 2000}, {"block_size": 8, "method": "tdg"}],
 }
 CASES = [(name, variant) for name in ANONYMIZERS for variant in VARIANTS.get(name, [{}])]
 IDS = [f"{name}-{'-'.join(map(str, variant.values()))}".rstrip("-") for name, variant in CASES]
+ORDERLESS = [case for case in CASES if not ANONYMIZERS[case[0]].row_order_matters]
 ORDINARY, SLOW = 150, 600
 SETTINGS = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow], "derandomize": True}
 
@@ -109,7 +117,7 @@ def check_recode(release: Release, table: Table) -> None:
     assert len(recoded.to_frame()) == len(some)
 
 
-@pytest.mark.parametrize(("name", "variant"), CASES, ids=IDS)
+@pytest.mark.parametrize(("name", "variant"), ORDERLESS, ids=[IDS[CASES.index(case)] for case in ORDERLESS])
 def test_row_order_does_not_matter(name: str, variant: dict[str, object]) -> None:
     @settings(max_examples=25, **SETTINGS)
     @given(table=any_table(name), seed=st.integers(0, 3))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fedanon.anonymizers.mdav import Mdav
+from fedanon.anonymizers.microaggregation.mdav import Mdav
 from fedanon.data.datasets import load
 from fedanon.errors import ConfigError
 from fedanon.metrics.numeric_loss import il

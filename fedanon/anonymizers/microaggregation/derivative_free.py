@@ -1,0 +1,119 @@
+"""A derivative-free search over the number of groups, each number judged by modified h-means and k-means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from fedanon.anonymizers import ANONYMIZERS
+from fedanon.anonymizers.base import Rng
+from fedanon.anonymizers.microaggregation.base import Labels, Microaggregation
+from fedanon.anonymizers.microaggregation.gsms import gsms_groups
+from fedanon.data.hierarchy import FloatArray
+from fedanon.parameters import parameter
+
+#: what counts as better: more than rounding
+LEAST_GAIN = 1e-9
+
+
+class Solution(NamedTuple):
+    """A feasible partition into ``n_groups`` groups and its SSE."""
+
+    labels: Labels
+    n_groups: int
+    sse: float
+
+
+@ANONYMIZERS.register("derivative_free")
+@dataclass(frozen=True, kw_only=True)
+class DerivativeFree(Microaggregation):
+    """Derivative-free search for the number of groups (Araújo & Aloise, Algorithm 2).
+
+    From the partition of a start heuristic the number of groups is changed by a step gamma: doubled, keeping the
+    direction, when that lowers the SSE, halved when neither direction does, until it is below one. A number of groups
+    is judged by the partition that h-means and then k-means reach, each followed by the routine that fills groups below
+    k at least cost (strategy II).
+    """
+
+    name = "derivative_free"
+
+    start: Literal["mdav", "gsms"] = parameter("mdav", help="heuristic whose partition the search starts from")
+    gamma: int = parameter(10, help="first step of the number of groups", at_least=1)
+
+    def gather(self, points: FloatArray, rng: Rng) -> Labels:
+        """Group of every record."""
+        labels = np.unique(self._start(points), return_inverse=True)[1]
+        first = improved(points, labels, self.k)
+        return search(points, first, self.k, self.gamma).labels
+
+    def _start(self, points: FloatArray) -> Labels:
+        from fedanon.kernels.mdav import mdav
+
+        return gsms_groups(points, self.k, dissolve=True) if self.start == "gsms" else np.asarray(mdav(points, self.k))
+
+
+def search(points: FloatArray, first: Solution, k: int, gamma: int) -> Solution:
+    """Algorithm 2: the best partition found while the number of groups moves by ever changing steps.
+
+    Numbers of groups lie in [ceil(n / (2k - 1)), floor(n / k)], where an optimal partition has its own. A candidate is
+    reached from the best partition so far by splitting or dissolving groups.
+    """
+    fewest, most = -(-len(points) // (2 * k - 1)), len(points) // k
+    best, step, direction = first, float(gamma), 1
+    while step >= 1:
+        for sign in (direction, -direction):
+            count = best.n_groups + sign * int(step)
+            if fewest <= count <= most:
+                candidate = improved(points, with_count(points, best, count), k)
+                if candidate.sse < best.sse - LEAST_GAIN:
+                    best, direction, step = candidate, sign, step * 2
+                    break
+        else:
+            direction, step = 1, step / 2
+    return best
+
+
+def improved(points: FloatArray, labels: Labels, k: int) -> Solution:
+    """HM+KM: the labels improved by h-means, the result by k-means, both kept feasible."""
+    from fedanon.kernels.means import h_means, k_means
+
+    return _descend(points, _descend(points, labels, k, h_means).labels, k, k_means)
+
+
+def _descend(
+    points: FloatArray, labels: Labels, k: int, heuristic: Callable[[FloatArray, Labels, int], None]
+) -> Solution:
+    """Strategy II: run the plain heuristic, fill the groups below k, repeat while the feasible result gets better."""
+    from fedanon.kernels.group_means import sse
+    from fedanon.kernels.means import fill_groups
+
+    count = int(labels.max()) + 1
+    current = labels.copy()
+    fill_groups(points, current, count, k)
+    best = Solution(current, count, float(sse(points, current, count)))
+    while True:
+        current = best.labels.copy()
+        heuristic(points, current, count)
+        fill_groups(points, current, count, k)
+        now = float(sse(points, current, count))
+        if now >= best.sse - LEAST_GAIN:
+            return best
+        best = Solution(current, count, now)
+
+
+def with_count(points: FloatArray, solution: Solution, count: int) -> Labels:
+    """The partition with another number of groups: the costliest groups split, or the cheapest to give up dissolved.
+
+    The paper leaves open where a new number of groups starts from.
+    """
+    from fedanon.kernels.dissolve import dissolve_cheapest, split_costliest
+
+    labels = solution.labels.copy()
+    if count > solution.n_groups:
+        split_costliest(points, labels, solution.n_groups, count)
+    else:
+        dissolve_cheapest(points, labels, solution.n_groups, count)
+    return np.unique(labels, return_inverse=True)[1]
