@@ -10,6 +10,7 @@ import typer
 from fedanon.cli import options
 from fedanon.cli.output import console, print_json, print_table
 from fedanon.cli.runs import make_anonymizer, run
+from fedanon.cli.search_progress import search_progress
 
 
 def anonymize(
@@ -36,7 +37,8 @@ def anonymize(
     table = options.load_table(
         file=file, dataset=dataset, client=client, schema=schema, quasi=quasi, missing=missing, encoding=encoding
     )
-    release, result = run(anonymizer, table, seed)
+    with search_progress():
+        release, result = run(anonymizer, table, seed)
     if output is not None:
         release.to_csv(output, table)
         result["output"] = str(output)

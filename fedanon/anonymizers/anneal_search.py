@@ -1,0 +1,128 @@
+"""The annealer's run: a budget in seconds or trials, a cooling schedule, the best partition so far."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from fedanon.anonymizers import progress
+from fedanon.anonymizers.anneal_problem import Labels, Problem
+from fedanon.anonymizers.base import Rng
+
+#: a run changes its temperature, looks at the clock and can be stopped this often, but not for fewer trials than LEAST
+CHUNKS, LEAST = 400, 1000
+#: no chunk is planned to last longer, so that an interrupt is answered
+LONGEST = 0.25
+#: the last part of a run only goes downhill
+DOWNHILL = 0.02
+#: trials that dissolve or create a class up to k=5; beyond, fewer, since each costs O(k^2)
+STRUCTURAL = 0.03
+#: a trial never takes longer than this, in seconds; for telling whether a small table needs a clock at all
+SLOWEST_TRIAL = 2e-6
+
+
+class Pace(Protocol):
+    """How far a budget is used and how many trials come next."""
+
+    def share(self) -> float:
+        """Used share of the budget; the run ends at 1."""
+
+    def steps(self) -> int:
+        """Trials until the next look."""
+
+    def count(self, steps: int) -> None:
+        """Note that trials were made."""
+
+
+@dataclass
+class Trials:
+    """A budget of trials: the same on every machine."""
+
+    total: int
+    done: int = 0
+
+    def share(self) -> float:
+        """Trials made over all."""
+        return self.done / self.total if self.total else 1.0
+
+    def steps(self) -> int:
+        """An even part of the budget."""
+        return min(max(self.total // CHUNKS, LEAST), self.total - self.done)
+
+    def count(self, steps: int) -> None:
+        """Add."""
+        self.done += steps
+
+
+@dataclass
+class Seconds:
+    """A budget of wall time."""
+
+    total: float
+    done: int = 0
+    began: float = field(default_factory=time.perf_counter)
+
+    def share(self) -> float:
+        """Time gone over all."""
+        return (time.perf_counter() - self.began) / self.total
+
+    def steps(self) -> int:
+        """As many as the trials so far let expect within an even part of the time."""
+        gone = time.perf_counter() - self.began
+        return max(int(self.done / gone * min(self.total / CHUNKS, LONGEST)), LEAST) if gone else LEAST
+
+    def count(self, steps: int) -> None:
+        """Add."""
+        self.done += steps
+
+
+def pace(n: int, seconds: float, iterations: int | None) -> Pace:
+    """The budget of one run over ``n`` records.
+
+    No more than n^3 trials: what a small table has to gain is found by then. If these fit into the time on any
+    machine, no clock is needed, and the run is the same everywhere.
+    """
+    most = n**3
+    if iterations is not None:
+        return Trials(min(iterations, most))
+    return Trials(most) if most * SLOWEST_TRIAL <= seconds else Seconds(seconds)
+
+
+class Run(NamedTuple):
+    """The best partition a run found, what it costs, and whether it was stopped before its time."""
+
+    labels: Labels
+    cost: float
+    stopped: bool
+
+
+def run(problem: Problem, budget: Pace, hot: float, cold: float, rng: Rng) -> Run:
+    r"""Cool from ``hot`` to ``cold``, in units of each record's local scale, then go downhill.
+
+    .. math:: T(s) = hot \, (cold / hot)^s
+
+    with s the used share of the budget. The result never costs more than the start, and is what has been found so far
+    if a watcher (:mod:`fedanon.anonymizers.progress`) or the user interrupts.
+    """
+    from fedanon.kernels.anneal import anneal, settle
+
+    classes = problem.classes()
+    state = rng.integers(2**63, size=1, dtype=np.uint64)
+    structural = STRUCTURAL * min(1.0, (5 / problem.k) ** 2)
+    best, least = problem.start, settle(problem.costs, classes, problem.start)
+    cost, stopped = least, False
+    try:
+        while (share := budget.share()) < 1.0 and least > 0.0 and not stopped:
+            steps = budget.steps()
+            heat = hot * (cold / hot) ** (share / (1.0 - DOWNHILL)) if share < 1.0 - DOWNHILL else 0.0
+            cost += anneal(problem.costs, classes, problem.near, problem.k, steps, heat, structural, state)
+            budget.count(steps)
+            if cost < least:
+                best, least = classes.label.copy(), cost
+            stopped = not progress.report(budget.share(), least * problem.unit)
+    except KeyboardInterrupt:
+        stopped = True
+    return Run(best, float(settle(problem.costs, classes, best)), stopped)

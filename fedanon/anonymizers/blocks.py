@@ -1,0 +1,127 @@
+"""Blocks: a large table is cut into parts that are anonymised one by one, or side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, fields, replace
+from multiprocessing import get_context
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedanon import parameters
+from fedanon.anonymizers import ANONYMIZERS, progress
+from fedanon.anonymizers.base import Draft, KAnonymizer, Rng
+from fedanon.anonymizers.mondrian import Mondrian
+from fedanon.data.cells import Cells
+from fedanon.data.groups import Groups
+from fedanon.data.table import Table
+from fedanon.errors import ConfigError
+from fedanon.parameters import parameter
+
+Rows = NDArray[np.int64]
+
+
+@ANONYMIZERS.register("blocks")
+@dataclass(frozen=True, kw_only=True)
+class Blocks(KAnonymizer):
+    """Mondrian cuts the table into blocks, and another method anonymises each of them.
+
+    Blocks are disjoint, so classes of k people in every block are classes of k people of the table. The time of a
+    method that compares records pairwise falls from n^2 to n x block size, and blocks can be worked on side by side. A
+    method that standardises numbers does so within a block.
+    """
+
+    name = "blocks"
+
+    method: str = parameter("anneal", help="the method that anonymises each block")
+    block_size: int = parameter(20_000, help="fewest rows of a block", at_least=2)
+    workers: int = parameter(1, help="processes that work on blocks at the same time", at_least=1)
+    seconds: float = parameter(
+        5.0, help="wall time for all blocks, divided by their rows, if the method takes seconds", at_least=0.0
+    )
+    iterations: int | None = parameter(
+        None, help="trials for all blocks in place of seconds, if the method takes them", at_least=0
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        component = ANONYMIZERS[self.method]
+        if not issubclass(component, KAnonymizer) or component is type(self):
+            raise ConfigError(
+                f"The 'method' parameter of Blocks must be a method that claims k. Got {self.method!r} instead."
+            )
+        for trait in ("truthful", "numeric_only"):
+            object.__setattr__(self, trait, getattr(self.inner(1.0), trait))
+
+    def inner(self, share: float) -> KAnonymizer:
+        """The method for a block with this share of the rows."""
+        trials = None if self.iterations is None else int(self.iterations * share)
+        given = {"k": self.k, "seconds": self.seconds * share * self.workers, "iterations": trials}
+        component = ANONYMIZERS[self.method]
+        known = {entry.name for entry in fields(component)}
+        made = parameters.build(component, {name: value for name, value in given.items() if name in known})
+        assert isinstance(made, KAnonymizer)
+        return made
+
+    def partition(self, table: Table, rng: Rng) -> NDArray[Any]:
+        """Class of every row: the classes of the blocks, numbered through."""
+        blocks = self.blocks(table, rng)
+        labels = np.empty(len(table), dtype=np.int32)
+        used = 0
+        for rows, found in zip(blocks, self._anonymized(table, blocks, rng), strict=True):
+            labels[rows] = np.where(found < 0, found, found + used)
+            used += int(found.max(initial=-1)) + 1
+        return labels
+
+    def blocks(self, table: Table, rng: Rng) -> list[Rows]:
+        """The rows of every block."""
+        cut = Groups.of(Mondrian(k=max(self.block_size, self.k)).partition(table, rng))
+        return np.split(cut.order, cut.starts[1:])
+
+    def publish_groups(self, table: Table, groups: Groups) -> Mapping[str, Cells]:
+        """As the method does."""
+        return self.inner(1.0).publish_groups(table, groups)
+
+    def _anonymized(self, table: Table, blocks: list[Rows], rng: Rng) -> Iterator[NDArray[Any]]:
+        """Class labels of every block, in order."""
+        slim = replace(table, frame=table.frame[[column.name for column in table.columns]])
+        tasks = [
+            (self.inner(len(rows) / len(table)), slim.take(rows), stream)
+            for rows, stream in zip(blocks, rng.spawn(len(blocks)), strict=True)
+        ]
+        if self.workers == 1 or len(tasks) == 1:
+            yield from _one_by_one(tasks, len(table))
+            return
+        # a fresh interpreter for each worker: forking a process with threads is not safe
+        with ProcessPoolExecutor(min(self.workers, len(tasks)), mp_context=get_context("spawn")) as pool:
+            done = 0
+            for (_, block, _), found in zip(tasks, pool.map(_labels, tasks), strict=True):
+                done += len(block)
+                progress.report(done / len(table), np.nan)
+                yield found
+
+
+Task = tuple[KAnonymizer, Table, Rng]
+
+
+def _one_by_one(tasks: list[Task], n: int) -> Iterator[NDArray[Any]]:
+    """In this process; once a search was stopped, the blocks after it stop as soon as they have anything to show."""
+    done, going = 0, True
+    for task in tasks:
+        end = done + len(task[1])
+        with progress.part(done / n, end / n) if going else progress.watching(progress.stop):
+            found = _anonymize(task)
+        done, going = end, going and not found.notes
+        yield found.groups.labels
+
+
+def _labels(task: Task) -> NDArray[Any]:
+    return _anonymize(task).groups.labels
+
+
+def _anonymize(task: Task) -> Draft:
+    method, block, rng = task
+    return method.draft(block, rng)
