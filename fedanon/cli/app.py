@@ -7,7 +7,21 @@ from typing import Annotated
 import typer
 
 from fedanon._version import __version__
-from fedanon.cli import anonymize, check, compare, data, federation, methods, node, schema, server, simulate, tour
+from fedanon.cli import (
+    anonymize,
+    check,
+    compare,
+    data,
+    experiment,
+    federation,
+    methods,
+    node,
+    report,
+    schema,
+    server,
+    simulate,
+    tour,
+)
 
 app = typer.Typer(
     name="fedanon",
@@ -39,6 +53,8 @@ app.command("compare")(compare.compare)
 app.command("simulate")(simulate.simulate)
 app.command("tour")(tour.tour)
 app.command("methods")(methods.methods)
+app.add_typer(experiment.app, name="experiment")
+app.command("report")(report.report)
 app.add_typer(data.app, name="data")
 app.add_typer(schema.app, name="schema")
 app.add_typer(server.app, name="server")

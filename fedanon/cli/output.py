@@ -29,6 +29,12 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]
     console().print(table)
 
 
+def print_markdown(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """A table to be pasted into a document."""
+    lines = [list(columns), ["---"] * len(columns), *([show(cell) for cell in row] for row in rows)]
+    sys.stdout.writelines(f"| {' | '.join(line)} |\n" for line in lines)
+
+
 def console(*, stderr: bool = False) -> Any:
     """A console as wide as the terminal, or wide enough for a table where output goes to a file."""
     from rich.console import Console

@@ -1,0 +1,261 @@
+"""`fedanon experiment`: run a grid of cells from one TOML file, look at its numbers, compare them with others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fedanon.cli import options
+from fedanon.cli.output import console, print_json, print_markdown, print_table
+from fedanon.errors import ConfigError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from fedanon.harness.experiment import Experiment
+    from fedanon.harness.runner import Run
+
+app = typer.Typer(help="Reproduce tables and figures: one TOML file, one command.", no_args_is_help=True)
+
+File = Annotated[Path, typer.Argument(help="The experiment (TOML).")]
+Folder = Annotated[
+    Path | None, typer.Option("--output", "-o", help="Folder of the results; results/NAME beside the file by default.")
+]
+Results = Annotated[Path, typer.Argument(help="A folder of results, or the experiment's TOML file.")]
+
+
+@app.command("list")
+def list_experiments(
+    folder: Annotated[Path, typer.Argument(help="Folder with experiments.")] = Path("experiments"),
+    as_json: options.Json = False,
+) -> None:
+    """The experiments of a folder: what they are, how many cells, how many are finished."""
+    from fedanon.harness.experiment import read_experiment
+
+    rows = []
+    for path in sorted(folder.glob("*.toml")):
+        experiment = read_experiment(path)
+        finished, _ = _progress(experiment, _results_folder(path, None))
+        rows.append({"name": experiment.name, "title": experiment.title, "cells": _size(experiment), "done": finished})
+    if as_json:
+        print_json(rows)
+        return
+    print_table(
+        f"{len(rows)} experiments in {folder}", ["name", "title", "cells", "done"], [list(r.values()) for r in rows]
+    )
+
+
+@app.command()
+def run(
+    file: File,
+    output: Folder = None,
+    workers: Annotated[int | None, typer.Option(help="Processes; all cores by default.", min=1)] = None,
+    engine: Annotated[
+        str, typer.Option(help="processes (this machine) or ray (a cluster, by RAY_ADDRESS).")
+    ] = "processes",
+    fresh: Annotated[bool, typer.Option("--fresh", help="Compute again what is finished.")] = False,
+    as_json: options.Json = False,
+) -> None:
+    """Run an experiment. A killed run goes on where it stopped; a finished one is instant."""
+    from fedanon.harness.experiment import read_experiment
+
+    if engine not in ("processes", "ray"):
+        raise ConfigError("--engine takes processes or ray.")
+    experiment = read_experiment(file)
+    folder = _results_folder(file, output)
+    done = _run_with_progress(experiment, folder, workers=workers, engine=engine, fresh=fresh)
+    if as_json:
+        print_json({"experiment": experiment.name, "folder": str(folder), **vars(done)})
+    else:
+        _tell(done, folder)
+    if done.failures and not done.computed and not done.kept:
+        raise typer.Exit(1)
+
+
+@app.command()
+def status(file: File, output: Folder = None, as_json: options.Json = False) -> None:
+    """How much of an experiment is finished, and what failed."""
+    from fedanon.errors import DataError
+    from fedanon.harness.experiment import read_experiment
+    from fedanon.harness.provenance import code_hash
+    from fedanon.harness.result_set import read_results
+
+    experiment = read_experiment(file)
+    folder = _results_folder(file, output)
+    finished, by_other_code = _progress(experiment, folder)
+    try:
+        failures = read_results(folder).manifest["failures"]
+    except DataError:
+        failures = []
+    facts = {"experiment": experiment.name, "cells": _size(experiment), "finished": finished}
+    facts |= {"by_other_code": by_other_code, "code": code_hash(), "failures": failures}
+    if as_json:
+        print_json(facts)
+        return
+    out = console()
+    out.print(f"{experiment.name}: {finished} of {facts['cells']} cells finished.")
+    if by_other_code:
+        out.print(f"{by_other_code} of them were computed by other code than this; `run --fresh` computes them again.")
+    _list_failures(failures)
+
+
+@app.command()
+def show(
+    results: Results,
+    measures: Annotated[str | None, typer.Option(help="Only these measures a,b,c.")] = None,
+    grid: Annotated[str | None, typer.Option(help="Only this grid.")] = None,
+    lost: Annotated[bool, typer.Option("--lost", help="Differences to the baseline, seed by seed.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="As a Markdown table.")] = False,
+    as_json: options.Json = False,
+) -> None:
+    """The numbers of an experiment: means over seeds with 95 % intervals."""
+    from fedanon.harness.frames import against_baseline, summary, wide
+    from fedanon.harness.result_set import read_results
+
+    found = read_results(_existing(results))
+    frame = _only(found.results, "grid", grid)
+    frame = _only(frame, "measure", *(measures.split(",") if measures else [None]))
+    if lost:
+        if not found.manifest["baseline"]:
+            raise ConfigError("The experiment names no baseline.")
+        frame = against_baseline(frame, found.manifest["baseline"])
+    table = summary(frame)
+    if as_json:
+        print_json(table.astype(object).where(table.notna(), None).to_dict("records"))
+        return
+    for name, part in table.groupby("grid", sort=False):
+        shown = wide(part.drop(columns=["grid", "task", "settings", "method"], errors="ignore")).dropna(
+            axis=1, how="all"
+        )
+        if markdown:
+            print_markdown(list(shown.columns), _plain(shown))
+        else:
+            print_frame(f"{found.manifest['title']}: {name}{', differences to the baseline' * lost}", shown)
+
+
+@app.command()
+def diff(
+    results: Results,
+    other: Annotated[
+        Path | None, typer.Argument(help="Another folder of results; the published numbers if left out.")
+    ] = None,
+    tolerance: Annotated[float, typer.Option(help="Share by which two result sets may differ.", min=0)] = 0.0,
+    everything: Annotated[bool, typer.Option("--all", help="Also what agrees.")] = False,
+    as_json: options.Json = False,
+) -> None:
+    """What differs from the published numbers, or between two result sets, beyond tolerance.
+
+    Ends with code 1 if something does.
+    """
+    from fedanon.harness.comparison import between
+    from fedanon.harness.result_set import read_results
+
+    ours = read_results(_existing(results))
+    if other is None:
+        table = ours.comparison
+        if table.empty:
+            raise ConfigError(f"The experiment {ours.name} names no published numbers.")
+        differs = table["within"].map(lambda within: within is False or str(within) == "False")
+        what = f"{int(differs.sum())} of {int(table['within'].notna().sum())} judged numbers differ beyond tolerance"
+        table = (table if everything else table[differs]).drop(columns=["source", "sd"])
+    else:
+        table = between(ours.results, read_results(_existing(other)).results, tolerance=tolerance)
+        differs = table["in"].notna()
+        what = f"{len(table)} places differ"
+    if as_json:
+        print_json(table.astype(object).where(table.notna(), None).to_dict("records"))
+    elif len(table):
+        print_frame(what, table)
+    else:
+        console().print(f"{what}.")
+    if differs.any():
+        raise typer.Exit(1)
+
+
+def print_frame(title: str, frame: pd.DataFrame) -> None:
+    """A table of numbers for people; columns that say nothing are left out."""
+    frame = frame.dropna(axis=1, how="all")
+    print_table(title, list(frame.columns), _plain(frame))
+
+
+def _plain(frame: pd.DataFrame) -> list[list[Any]]:
+    """Plain numbers of Python, and None where there is nothing."""
+    rows: list[list[Any]] = frame.astype(object).where(frame.notna(), None).to_numpy().tolist()
+    return rows
+
+
+def _results_folder(file: Path, output: Path | None) -> Path:
+    return output or file.parent / "results" / file.stem
+
+
+def _existing(results: Path) -> Path:
+    return _results_folder(results, None) if results.suffix == ".toml" else results
+
+
+def _size(experiment: Experiment) -> int:
+    return len({cell.key for cell in experiment.cells})
+
+
+def _progress(experiment: Experiment, folder: Path) -> tuple[int, int]:
+    """Numbers of finished cells, and of those that other code computed."""
+    from fedanon.harness.provenance import code_hash
+    from fedanon.harness.store import CellStore
+
+    store = CellStore(folder)
+    found = [store.read(key) for key in {cell.key for cell in experiment.cells}]
+    codes = [stored.code for stored in found if stored is not None]
+    return len(codes), sum(code != code_hash() for code in codes)
+
+
+def _run_with_progress(experiment: Experiment, folder: Path, **how: Any) -> Run:
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from fedanon.harness.runner import run as start
+
+    columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=console(stderr=True), transient=True) as progress:
+        task = progress.add_task("starting", total=None)
+        total = _size(experiment)
+        finished = 0 if how["fresh"] else _progress(experiment, folder)[0]
+        progress.update(task, total=total, completed=finished)
+
+        def show_cell(cell: Any, result: Any) -> None:
+            progress.update(task, advance=1, description=f"{cell.describe()}{': ' * bool(result.error)}{result.error}")
+
+        return start(experiment, folder, on_cell=show_cell, **how)
+
+
+def _tell(done: Run, folder: Path) -> None:
+    from fedanon.harness.result_set import read_results
+
+    out = console()
+    out.print(
+        f"{done.computed} cells computed in {done.seconds:.0f} s, {done.kept} finished before, "
+        f"{len(done.failures)} failed, of {done.total}."
+    )
+    found = read_results(folder)
+    _list_failures(found.manifest["failures"])
+    judged = found.comparison["within"].dropna().astype(str) if len(found.comparison) else None
+    if judged is not None:
+        out.print(f"{(judged == 'True').sum()} of {len(judged)} published numbers agree within their tolerance.")
+    out.print(f"Results: {folder}. Next: fedanon experiment show {folder}; fedanon report {folder} -o report.html")
+
+
+def _list_failures(failures: list[dict[str, Any]]) -> None:
+    for failure in failures[:20]:
+        console().print(f"Failed: {failure['what']}: {failure['reason']}")
+    if len(failures) > 20:
+        console().print(f"and {len(failures) - 20} more; all are in the manifest.")
+
+
+def _only(frame: pd.DataFrame, column: str, *values: str | None) -> pd.DataFrame:
+    wanted = [value for value in values if value is not None]
+    if not wanted:
+        return frame
+    unknown = sorted(set(wanted) - set(frame[column]))
+    if unknown:
+        known = ", ".join(map(str, frame[column].unique()))
+        raise ConfigError(f"The results have no {column} {', '.join(unknown)}. Known: {known}.")
+    return frame[frame[column].isin(wanted)]

@@ -1,0 +1,1 @@
+"""Compare everything: an experiment is one TOML file, expanded to cells, run in parallel, resumable, traceable."""

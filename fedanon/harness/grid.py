@@ -1,0 +1,107 @@
+"""A grid of a TOML file becomes cells: every list is an axis, every combination a cell.
+
+The methods are the outermost axis; each may override any other key of its grid (its own list of k, fewer seeds).
+A method without k gives one cell whatever the list of k. ``methods = "all"`` means every registered one, ``"mixed"``
+those that also take categorical columns.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from itertools import product
+from typing import Any
+
+from fedanon.anonymizers import ANONYMIZERS
+from fedanon.errors import ConfigError
+from fedanon.harness.cells import Cell
+from fedanon.harness.tasks import TASKS
+from fedanon.harness.tasks.base import MethodTask, Task, takes_k
+from fedanon.parameters import build
+
+#: keys of a grid that are not a parameter of its task
+OWN_KEYS = frozenset({"name", "task", "methods", "seeds"})
+#: keys of a method that are not a parameter of its task
+METHOD_KEYS = frozenset({"name", "label", "set", "seeds"})
+#: parameters that take a table in TOML and JSON text in a task
+NESTED = ("model_settings", "strategy_settings")
+
+
+def expand(grid: Mapping[str, Any]) -> list[Cell]:
+    """All cells of a grid, in the order of the file."""
+    name = str(grid.get("name", "grid"))
+    kind = grid.get("task")
+    if not isinstance(kind, str):
+        raise ConfigError(f"The grid {name!r} names no task. Tasks: {', '.join(TASKS.names())}.")
+    task = TASKS[kind]
+    _refuse_unknown(name, set(grid) - OWN_KEYS, task)
+    cells = []
+    for method in _methods(name, task, grid):
+        _refuse_unknown(name, set(method) - METHOD_KEYS, task)
+        try:
+            cells += [Cell(name, kind, _label(method), one) for one in _tasks(task, grid, method)]
+        except ConfigError as error:
+            raise ConfigError(f"Grid {name!r}: {error}") from None
+    return cells
+
+
+def _methods(name: str, task: type[Task], grid: Mapping[str, Any]) -> list[dict[str, Any]]:
+    if not issubclass(task, MethodTask):
+        if "methods" in grid:
+            raise ConfigError(f"The grid {name!r} lists methods, but its task has none.")
+        return [{}]
+    given = grid.get("methods")
+    if given in ("all", "mixed"):
+        given = [n for n, method in ANONYMIZERS.items() if given == "all" or not method.numeric_only]
+    if not isinstance(given, list) or not given:
+        raise ConfigError(f'The grid {name!r} needs a list of methods, or methods = "all", or "mixed".')
+    methods = [{"name": entry} if isinstance(entry, str) else entry for entry in given]
+    if any(not isinstance(entry, dict) or not isinstance(entry.get("name"), str) for entry in methods):
+        raise ConfigError(f"Grid {name!r}: a method is a name, or a table with a name.")
+    return methods
+
+
+def _refuse_unknown(grid: str, given: set[str], task: type[Task]) -> None:
+    known = {entry.name for entry in fields(task)} - {"method", "settings", "seed"}
+    unknown = sorted(given - known)
+    if unknown:
+        raise ConfigError(f"Grid {grid!r}: unknown key {', '.join(unknown)}. Known: {', '.join(sorted(known))}.")
+
+
+def _label(method: Mapping[str, Any]) -> str:
+    return str(method.get("label", method.get("name", "")))
+
+
+def _tasks(task: type[Task], grid: Mapping[str, Any], method: Mapping[str, Any]) -> Iterator[Task]:
+    values = {key: value for key, value in {**grid, **method}.items() if key not in OWN_KEYS | METHOD_KEYS}
+    axes = {key: _axis(key, value) for key, value in values.items()}
+    axes["seed"] = _seeds(method.get("seeds", grid.get("seeds", 1)))
+    fixed: dict[str, Any] = {}
+    if method:
+        fixed = {"method": method["name"], "settings": json.dumps(method.get("set", {}), sort_keys=True)}
+        if not takes_k(method["name"]):
+            axes["k"] = [None]
+    for chosen in product(*axes.values()):
+        yield build(task, fixed | dict(zip(axes, chosen, strict=True)))
+
+
+def _axis(key: str, value: Any) -> list[Any]:
+    if key == "measures" and isinstance(value, list):
+        return [",".join(value)]
+    if key in NESTED:
+        return [json.dumps(entry, sort_keys=True) for entry in (value if isinstance(value, list) else [value])]
+    if isinstance(value, list):
+        if not value:
+            raise ConfigError(f"The list {key} is empty.")
+        return value
+    return [value]
+
+
+def _seeds(value: Any) -> list[int]:
+    """A number of seeds, counted from 0, or a list of them."""
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 1:
+        return list(range(value))
+    if isinstance(value, list) and value and all(isinstance(seed, int) for seed in value):
+        return value
+    raise ConfigError("seeds must be a number of seeds >= 1 or a list of whole numbers.")

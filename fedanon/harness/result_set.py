@@ -1,0 +1,146 @@
+"""A result set: tidy tables and a manifest in one folder. The same cells give the same bytes, whenever they ran.
+
+results.csv, results.parquet     one row a number
+curves.csv, curves.parquet       one row a number and round, where there are rounds
+comparison.csv                   published beside ours, where something is published
+manifest.json                    experiment, versions, data, machine, seeds, failures; timings are only here
+cells/                           the finished cells, from which a run goes on
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from fedanon.data.atomic import atomic_write
+from fedanon.errors import DataError
+from fedanon.harness.cells import Cell
+from fedanon.harness.comparison import with_published
+from fedanon.harness.experiment import Experiment
+from fedanon.harness.frames import curves_frame, results_frame
+from fedanon.harness.provenance import code_hash, machine, versions
+from fedanon.harness.store import CellStore, Stored
+
+MANIFEST = "manifest.json"
+TABLES = ("results", "curves", "comparison")
+
+
+@dataclass(frozen=True)
+class ResultSet:
+    """What an experiment gave, read back from its folder."""
+
+    folder: Path
+    results: pd.DataFrame
+    curves: pd.DataFrame
+    comparison: pd.DataFrame
+    manifest: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        """Name of the experiment."""
+        return str(self.manifest["experiment"])
+
+
+def read_results(folder: Path) -> ResultSet:
+    """Read a result set; curves and comparison are empty where there are none."""
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        results, curves, comparison = (
+            _read_csv(folder / f"{name}.csv") for name in ("results", "curves", "comparison")
+        )
+    except (OSError, ValueError):
+        raise DataError(f"The folder {folder} holds no result set; run the experiment first.") from None
+    return ResultSet(folder, results, curves, comparison, manifest)
+
+
+def write_results(
+    experiment: Experiment, folder: Path, failures: Mapping[str, str], run: Mapping[str, Any] | None = None
+) -> None:
+    """Collect the finished cells of an experiment into its tables and its manifest.
+
+    ``run`` are facts about the run that computed them; without any, those of the run before stay.
+    """
+    store = CellStore(folder)
+    stored = [(cell, store.read(cell.key)) for cell in experiment.cells]
+    finished = [(cell, found) for cell, found in stored if found is not None]
+    outcomes = [(cell, found.outcome) for cell, found in finished]
+    results, curves = results_frame(outcomes), curves_frame(outcomes)
+    folder.mkdir(parents=True, exist_ok=True)
+    _write_table(folder, "results", results)
+    _write_table(folder, "curves", curves)
+    comparison = with_published(results, experiment.published) if len(results) else pd.DataFrame()
+    _write_csv(folder / "comparison.csv", comparison)
+    manifest = _manifest(experiment, finished, failures) | {"run": run or _earlier_run(folder)}
+    atomic_write(folder / MANIFEST, json.dumps(manifest, indent=2) + "\n")
+
+
+def _earlier_run(folder: Path) -> dict[str, Any]:
+    try:
+        return dict(read_results(folder).manifest["run"])
+    except (DataError, KeyError):
+        return {}
+
+
+def _manifest(
+    experiment: Experiment, finished: list[tuple[Cell, Stored]], failures: Mapping[str, str]
+) -> dict[str, Any]:
+    cells = {cell.key: cell for cell in experiment.cells}
+    data: dict[str, str] = {}
+    for cell in experiment.cells:
+        data |= cell.task.data_hashes()
+    return {
+        "experiment": experiment.name,
+        "title": experiment.title,
+        "about": experiment.about,
+        "baseline": experiment.baseline,
+        "findings": list(experiment.findings),
+        "config": experiment.text,
+        "config_sha256": hashlib.sha256(experiment.text.encode()).hexdigest(),
+        "versions": versions(),
+        "code": dict(Counter(found.code for _, found in finished)) or {code_hash(): 0},
+        "data": data,
+        "seeds": sorted({cell.task.seed for cell in experiment.cells}),
+        "machine": machine(),
+        "cells": len(cells),
+        "finished": len({cell.key for cell, _ in finished}),
+        "cell_seconds": round(sum({cell.key: found.seconds for cell, found in finished}.values()), 1),
+        "failures": [
+            {"cell": key, "grid": cells[key].grid, "what": cells[key].describe(), "reason": reason}
+            for key, reason in failures.items()
+        ],
+    }
+
+
+def _write_table(folder: Path, name: str, frame: pd.DataFrame) -> None:
+    """CSV for people and diffs, Parquet for programs; a table without rows leaves no file of an earlier run behind."""
+    _write_csv(folder / f"{name}.csv", frame)
+    parquet = folder / f"{name}.parquet"
+    if not len(frame):
+        parquet.unlink(missing_ok=True)
+        return
+    buffer = io.BytesIO()
+    frame.to_parquet(buffer, index=False)
+    atomic_write(parquet, buffer.getvalue())
+
+
+def _write_csv(path: Path, frame: pd.DataFrame) -> None:
+    if not len(frame):
+        path.unlink(missing_ok=True)
+        return
+    atomic_write(path, frame.to_csv(index=False, float_format="%.10g", lineterminator="\n"))
+
+
+def _read_csv(path: Path) -> pd.DataFrame:
+    if not path.exists():
+        return pd.DataFrame()
+    types: dict[str, Any] = {"k": "Int64", "cell": str, "settings": str}
+    # a method may well be called None; only an empty cell is missing
+    return pd.read_csv(path, dtype=types, keep_default_na=False, na_values=[""])

@@ -1,0 +1,79 @@
+"""Run an experiment: what is finished is kept, what is missing is computed in parallel, what fails is listed."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from fedanon.harness.cells import Cell
+from fedanon.harness.experiment import Experiment
+from fedanon.harness.provenance import code_hash
+from fedanon.harness.result_set import write_results
+from fedanon.harness.store import CellStore, Stored
+from fedanon.harness.workers import Done, over_processes, over_ray
+
+Engine = Literal["processes", "ray"]
+OnCell = Callable[[Cell, Done], None]
+
+
+@dataclass
+class Run:
+    """What a run did.
+
+    Parameters
+    ----------
+    total, computed, kept : numbers of cells: all, computed now, finished before.
+    failures : what could not be computed, by key, with the reason.
+    seconds : of this run.
+    """
+
+    total: int
+    computed: int = 0
+    kept: int = 0
+    failures: dict[str, str] = field(default_factory=dict)
+    seconds: float = 0.0
+
+
+def run(
+    experiment: Experiment,
+    folder: Path,
+    *,
+    workers: int | None = None,
+    engine: Engine = "processes",
+    fresh: bool = False,
+    on_cell: OnCell | None = None,
+) -> Run:
+    """Compute the missing cells of an experiment, then write its result set into ``folder``.
+
+    Parameters
+    ----------
+    experiment : what to run.
+    folder : of the results; finished cells are found there.
+    workers : number of processes; all cores by default.
+    engine : processes of this machine, or Ray.
+    fresh : compute again what is finished.
+    on_cell : called after every cell.
+    """
+    start = time.perf_counter()
+    store = CellStore(folder)
+    cells = {cell.key: cell for cell in experiment.cells}  # the same cell in two grids is computed once
+    missing = [key for key in cells if fresh or store.read(key) is None]
+    done = Run(total=len(cells), kept=len(cells) - len(missing))
+    workers = workers or os.cpu_count() or 1
+    over = over_processes if engine == "processes" else over_ray
+    for key, result in over([(key, cells[key].task) for key in missing], workers):
+        if result.outcome is None:
+            done.failures[key] = result.error
+        else:
+            store.write(key, Stored(result.outcome, result.seconds, code_hash()))
+            done.computed += 1
+        if on_cell:
+            on_cell(cells[key], result)
+    done.seconds = time.perf_counter() - start
+    facts = {"seconds": round(done.seconds, 1), "computed": done.computed, "workers": workers, "engine": engine}
+    write_results(experiment, folder, done.failures, facts if done.computed else None)
+    return done

@@ -1,0 +1,60 @@
+"""Anonymise, then measure loss and risk: of one table, or as a mean over the clients of a partition."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedanon.data.datasets import load
+from fedanon.data.partition import parse_partition
+from fedanon.data.table import Table
+from fedanon.harness.tasks import TASKS
+from fedanon.harness.tasks.base import WHOLE, MethodTask, Outcome, whole_table
+from fedanon.metrics import METRICS, evaluate
+from fedanon.parameters import parameter
+
+
+@TASKS.register("release")
+@dataclass(frozen=True, kw_only=True)
+class ReleaseTask(MethodTask):
+    """Loss and risk of a method's releases.
+
+    A measure that does not apply to a table, such as IL without numeric columns, is left out.
+    """
+
+    partition: str = parameter(WHOLE, help="whole, stored (the set's own parts), iid, dirichlet:ALPHA or by:COLUMN")
+    clients: int = parameter(10, help="number of clients of a partition", at_least=1)
+    measures: str = parameter("k_reached,ncp,linkage_expected_share", help="metrics, separated by commas")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in self.measures.split(","):
+            METRICS[name]
+
+    def run(self) -> Outcome:
+        """Plain means over the clients, as the thesis has them."""
+        rows: list[dict[str, float]] = []
+        notes: list[str] = []
+        for number, table in enumerate(self._tables()):
+            # the seed of a whole table is the cell's own, so that the number is found again on the command line
+            rng = self.seed if self.partition == WHOLE else np.random.default_rng([self.seed, number])
+            release = self.anonymizer().anonymize(table, rng=rng)
+            rows.append(evaluate(table, release, self.measures.split(",")))
+            notes += release.provenance.notes
+        means = {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}
+        return Outcome({n: v for n, v in means.items() if not math.isnan(v)}, notes=tuple(dict.fromkeys(notes)))
+
+    def _tables(self) -> Iterator[Table]:
+        if self.partition == "stored":
+            yield from (load(self.dataset, client=number) for number in range(self.clients))
+            return
+        table = whole_table(self.dataset)
+        if self.partition == WHOLE:
+            yield table
+            return
+        wanted = None if self.partition.startswith("by:") else self.clients
+        rng = np.random.default_rng([self.seed, *b"partition"])
+        yield from (table.take(rows) for rows in parse_partition(self.partition)(table, wanted, rng))

@@ -1,0 +1,111 @@
+"""Tasks over processes, or over the machines of a Ray cluster. A task that fails or dies takes no other with it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from multiprocessing import connection, get_context, parent_process
+from typing import Any
+
+from fedanon.errors import FedanonError
+from fedanon.harness.tasks.base import Outcome, Task
+
+#: a task in flight when its process died may be innocent, so it gets a second chance
+MAX_DEATHS = 2
+
+
+@dataclass(frozen=True)
+class Done:
+    """A finished task: an outcome, or what went wrong."""
+
+    outcome: Outcome | None
+    seconds: float
+    error: str = ""
+
+
+def compute(task: Task) -> Done:
+    """Run a task; errors become text. A foreign error's own text may quote cells, so only its kind is kept."""
+    start = time.perf_counter()
+    outcome, error = None, ""
+    try:
+        outcome = task.run()
+    except FedanonError as expected:
+        error = str(expected)
+    except Exception as foreign:
+        error = f"internal error ({type(foreign).__name__}); run the cell alone with FEDANON_DEBUG=1"
+        if os.environ.get("FEDANON_DEBUG"):
+            raise
+    return Done(outcome, time.perf_counter() - start, error)
+
+
+def over_processes(tasks: Iterable[tuple[str, Task]], workers: int) -> Iterator[tuple[str, Done]]:
+    """Results as they come, by the key given with each task."""
+    waiting = deque(tasks)
+    deaths: Counter[str] = Counter()
+    while waiting:
+        running: dict[Future[Done], tuple[str, Task]] = {}
+        try:
+            with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_end_with_parent) as pool:
+                while waiting or running:
+                    # only as many as there are workers: those in flight are the suspects when one dies
+                    while waiting and len(running) < workers:
+                        key, task = waiting.popleft()
+                        running[pool.submit(compute, task)] = key, task
+                    for future in wait(running, return_when=FIRST_COMPLETED).done:
+                        done = future.result()
+                        yield running.pop(future)[0], done
+        except BrokenProcessPool:
+            for key, task in running.values():
+                deaths[key] += 1
+                if deaths[key] < MAX_DEATHS:
+                    waiting.append((key, task))
+                else:
+                    yield key, Done(None, 0.0, "its process died (out of memory?)")
+
+
+def over_ray(tasks: Iterable[tuple[str, Task]], workers: int) -> Iterator[tuple[str, Done]]:
+    """The same on Ray: a cluster if RAY_ADDRESS names one, else this machine with ``workers`` processes."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # no warning about accelerators there are not
+    import ray
+
+    started = not ray.is_initialized()
+    if started:
+        here = {"num_cpus": workers, "include_dashboard": False}
+        limits: dict[str, Any] = {} if os.environ.get("RAY_ADDRESS") else here
+        ray.init(log_to_driver=False, logging_level=logging.ERROR, **limits)
+    try:
+        remote = ray.remote(compute)
+        running = {remote.remote(task): key for key, task in tasks}
+        while running:
+            (ready,), _ = ray.wait(list(running), num_returns=1)
+            try:
+                done = ray.get(ready)
+            except ray.exceptions.RayError as error:
+                done = Done(None, 0.0, f"its worker died ({type(error).__name__})")
+            yield running.pop(ready), done
+    finally:
+        if started:
+            ray.shutdown()
+
+
+def _end_with_parent() -> None:
+    """A killed run leaves no process behind: workers end when their parent does."""
+    # the processes share the cores already
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
+    parent = parent_process()
+    assert parent is not None
+
+    def watch() -> None:
+        connection.wait([parent.sentinel])
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

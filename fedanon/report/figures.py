@@ -1,0 +1,166 @@
+"""The figures of a grid: trade-offs, cost across k, values side by side, convergence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fedanon.harness.frames import summary
+from fedanon.metrics import METRICS
+from fedanon.report.charts import MAJORITY, Panel, Series, spans_decades
+from fedanon.report.convergence import convergence
+from fedanon.report.document import Figure
+from fedanon.report.figure_parts import Styles, axis, floats, make_figure, n_points, panel_title, remark, ticks
+from fedanon.report.places import LABELLING, LOSS, RANKING, RISK, first_of, of_releases, panels_of, several
+
+#: seeds from which on a figure shows intervals; with two, Student's t makes them useless
+MIN_SEEDS = 3
+
+
+def figures_of(name: str, frame: pd.DataFrame, curves: pd.DataFrame, styles: Styles) -> list[Figure]:
+    """All figures that the numbers of one grid allow."""
+    loss, risk, useful = (first_of(frame, names) for names in (LOSS, RISK, (*RANKING, *LABELLING)))
+    pairs = [*_pairs(frame, loss, risk, styles), *_pairs(frame, risk, useful, styles)]
+    caption = (
+        "One marker a method and k (the small numbers); means over seeds. Best is the bottom left corner for loss "
+        "and risk, the top left one for usefulness and risk."
+    )
+    costs = _across_k if several(frame["k"].dropna()) else _side_by_side
+    found = [make_figure(f"{name}-trade-off", "The trade-off", caption, pairs), costs(name, frame, styles)]
+    if len(curves):
+        found += [convergence(name, curves, styles)]
+    return [figure for figure in found if figure is not None]
+
+
+def _key_parts(frame: pd.DataFrame) -> list[tuple[str, str, pd.DataFrame]]:
+    """Measure, panel title and numbers: loss and risk once a release, scores once a model."""
+    names = [first_of(frame, choice) for choice in (LOSS, RISK, RANKING, LABELLING)]
+    parts = []
+    for name in (name for name in names if name is not None):
+        numbers = frame[frame["measure"] == name]
+        numbers = of_releases(numbers) if name in METRICS else numbers
+        parts += [(name, title, part) for title, part in panels_of(numbers)]
+    return parts
+
+
+def _across_k(name: str, frame: pd.DataFrame, styles: Styles) -> Figure | None:
+    parts = _key_parts(frame)
+    panels = [
+        _k_panel(measure, title, summary(part), styles, _majority(measure, frame)) for measure, title, part in parts
+    ]
+    caption = (
+        "One line a method; a level line is a method without k. Vertical bars are 95 % intervals over seeds, from "
+        "three seeds on. Axes of scores do not start at 0."
+    )
+    return make_figure(f"{name}-across-k", "What every k costs", caption, panels)
+
+
+def _majority(measure: str, frame: pd.DataFrame) -> tuple[Series, ...]:
+    """The accuracy of always naming the more common class, where it is known and the same everywhere."""
+    known = frame[frame["measure"] == "majority_share"]["value"]
+    if not measure.startswith("accuracy") or len(set(known)) != 1:
+        return ()
+    return (Series(label="majority class", style=MAJORITY, x=(0.0,), y=(float(known.iloc[0]),), form="level"),)
+
+
+def _k_panel(measure: str, title: str, table: pd.DataFrame, styles: Styles, levels: tuple[Series, ...] = ()) -> Panel:
+    ks = sorted(int(k) for k in table["k"].dropna().unique())
+    release = measure in METRICS
+    y_log = release and spans_decades(table["mean"].tolist())
+    return Panel(
+        title=panel_title(measure, title),
+        x_label="k",
+        y_label=remark(cut=not release, log=y_log),
+        series=(*(_k_series(str(name), part, styles) for name, part in table.groupby("series", sort=False)), *levels),
+        x_ticks=ticks(ks),
+        x_log=len(ks) > 1 and ks[-1] / ks[0] >= 4,
+        y_zero=release,
+        y_log=y_log,
+    )
+
+
+def _k_series(name: str, table: pd.DataFrame, styles: Styles) -> Series:
+    if table["k"].isna().all():
+        return Series(label=name, style=styles[name], x=(0.0,), y=(float(table["mean"].iloc[0]),), form="level")
+    table = table.dropna(subset=["k"]).sort_values("k")
+    return Series(label=name, style=styles[name], x=floats(table["k"]), y=floats(table["mean"]), **_intervals(table))
+
+
+def _pairs(frame: pd.DataFrame, x: str | None, y: str | None, styles: Styles) -> list[Panel]:
+    """Two measures of the same cells against each other; points are labelled with k."""
+    if x is None or y is None:
+        return []
+    numbers = frame[frame["measure"].isin([x, y])]
+    numbers = of_releases(numbers) if x in METRICS and y in METRICS else numbers
+    kind = "Loss and risk" if y in METRICS else "Usefulness and risk"
+    titled = [(": ".join(filter(None, [kind, title])), part) for title, part in panels_of(numbers)]
+    panels = [_pair_panel(title, part, x, y, styles) for title, part in titled]
+    return [panel for panel in panels if n_points(panel) > 1]
+
+
+def _pair_panel(title: str, frame: pd.DataFrame, x: str, y: str, styles: Styles) -> Panel:
+    means = frame.groupby(["series", "k", "measure"], dropna=False, sort=False)["value"].mean().reset_index()
+    of_x, of_y = (
+        means[means["measure"] == name].drop(columns="measure").rename(columns={"value": name}) for name in (x, y)
+    )
+    means = of_x.merge(of_y, on=["series", "k"])
+    logs = {name: name in METRICS and spans_decades(means[name].tolist()) for name in (x, y)}
+    return Panel(
+        title=title,
+        x_label=axis(x, cut=x not in METRICS, log=logs[x]),
+        y_label=axis(y, cut=y not in METRICS, log=logs[y]),
+        series=tuple(_pair_series(str(n), part, x, y, styles) for n, part in means.groupby("series", sort=False)),
+        x_log=logs[x],
+        y_log=logs[y],
+        x_zero=x in METRICS,
+        y_zero=y in METRICS,
+    )
+
+
+def _pair_series(name: str, points: pd.DataFrame, x: str, y: str, styles: Styles) -> Series:
+    points = points.sort_values("k")
+    texts = tuple("" if pd.isna(k) else str(k) for k in points["k"])
+    return Series(label=name, style=styles[name], x=floats(points[x]), y=floats(points[y]), texts=texts)
+
+
+def _side_by_side(name: str, frame: pd.DataFrame, styles: Styles) -> Figure | None:
+    """Values in lines, for methods that have no k, or all the same."""
+    panels = [_lines_panel(measure, title, summary(part), styles) for measure, title, part in _key_parts(frame)]
+    caption = "One line a method. Horizontal bars are 95 % intervals over seeds, from three seeds on."
+    return make_figure(f"{name}-side-by-side", "Side by side", caption, [p for p in panels if len(p.series) > 1])
+
+
+def _lines_panel(measure: str, title: str, table: pd.DataFrame, styles: Styles) -> Panel:
+    rows = list(enumerate(table.to_dict("records")))
+    words = [f"{row['series']}" + ("" if pd.isna(row["k"]) else f", k = {row['k']}") for _, row in rows]
+    return Panel(
+        title=panel_title(measure, title),
+        x_label=remark(cut=measure not in METRICS),
+        y_label="",
+        series=tuple(
+            Series(
+                label=row["series"],
+                style=styles[row["series"]],
+                x=(row["mean"],),
+                y=(float(i),),
+                form="points",
+                **_intervals(table.iloc[[i]]),
+            )
+            for i, row in rows
+        ),
+        y_ticks=tuple((float(i), word) for i, word in enumerate(words)),
+        x_zero=measure in METRICS,
+        intervals_across=True,
+    )
+
+
+def _intervals(table: pd.DataFrame) -> dict[str, Any]:
+    if not (table["n"] >= MIN_SEEDS).any():
+        return {}
+    shown = (table["n"] >= MIN_SEEDS) & np.isfinite(table["low"])
+    return {
+        "low": floats(table["low"].where(shown, table["mean"])),
+        "high": floats(table["high"].where(shown, table["mean"])),
+    }

@@ -1,0 +1,127 @@
+"""The tables of a grid: means with 95 % intervals, differences to the baseline, published numbers beside ours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from fedanon.harness.frames import against_baseline, summary
+from fedanon.harness.published import COORDINATES
+from fedanon.report.document import Cell, Column, Table, Tone
+from fedanon.report.numbers import NOTHING, cell, number, signed, with_interval
+from fedanon.report.places import ALL_DATA, LABELLING, LOSS, RANKING, RISK, first_of, several, varying
+from fedanon.report.words import meaning
+
+#: a grid with no more measures shows them all
+FEW = 7
+_STATISTICS = ("measure", "mean", "sd", "n", "low", "high")
+
+
+def key_measures(frame: pd.DataFrame) -> list[str]:
+    """The measures people look for: one of loss, one of risk, the main scores; all of a small grid."""
+    present = list(dict.fromkeys(frame["measure"]))
+    if len(present) <= FEW:
+        return present
+    ranking = [name for name in RANKING if name in present][:2]
+    others = [first_of(frame, choice) for choice in (LOSS, RISK, LABELLING)]
+    wanted = {"k_reached", *others, *ranking, "log_loss"}
+    order = ("k_reached", *LOSS, *RISK, *RANKING, *LABELLING, "log_loss")
+    return [name for name in order if name in wanted and name in present] or present[:FEW]
+
+
+def means_table(caption: str, frame: pd.DataFrame, measures: Sequence[str]) -> Table:
+    """One row a place, one column a measure, such as 0.824 ± 0.003."""
+    return _wide(caption, frame, summary(frame[frame["measure"].isin(measures)]), measures, lambda row: _mean(row))
+
+
+def differences_table(caption: str, frame: pd.DataFrame, baseline: str, measures: Sequence[str]) -> Table | None:
+    """Differences to the baseline, seed by seed; an arrow where the interval excludes 0."""
+    # the series is the method by another name, so it is found again from the label
+    names = frame.drop_duplicates(["label", "settings"]).set_index(["label", "settings"])["series"]
+    lost = against_baseline(frame[frame["measure"].isin(measures)].drop(columns="series"), baseline)
+    if lost.empty:
+        return None
+    lost = lost.join(names, on=["label", "settings"])
+    return _wide(caption, lost, summary(lost), measures, _difference)
+
+
+def _wide(caption: str, frame: pd.DataFrame, table: pd.DataFrame, measures: Sequence[str], show: Any) -> Table:
+    places = ["series", *(["k"] if frame["k"].notna().any() else []), *varying(frame)]
+    if set(frame["series"]) == {ALL_DATA} and len(places) > 1:
+        places.remove("series")
+    shown = [name for name in measures if name in set(table["measure"])]
+    seeds = several(table["n"])
+    columns = [Column(_title(place), place == "k") for place in places]
+    columns += [Column(meaning(name).title, True, name) for name in shown]
+    rows = []
+    coordinates = [name for name in table.columns if name not in _STATISTICS]
+    for _, part in table.groupby(coordinates, dropna=False, sort=False):
+        by_name = {row["measure"]: row for row in part.to_dict("records")}
+        first = part.iloc[0]
+        row = [_place(first[place]) for place in places]
+        row += [show(by_name[name]) if name in by_name else Cell(NOTHING) for name in shown]
+        rows.append((*row, cell(int(part["n"].max()))) if seeds else tuple(row))
+    columns += [Column("Seeds", True)] if seeds else []
+    return Table(caption, tuple(columns), tuple(rows))
+
+
+def _title(place: str) -> str:
+    return {"series": "Method", "label": "Method", "k": "k", "dataset": "Data", "model": "Model"}.get(
+        place, place.replace("_", " ").capitalize()
+    )
+
+
+def _place(value: Any) -> Cell:
+    if pd.isna(value):
+        return Cell(NOTHING)
+    return cell(value) if isinstance(value, (int, float)) or hasattr(value, "dtype") else Cell(str(value))
+
+
+def _mean(row: dict[str, Any]) -> Cell:
+    return Cell(with_interval(row["mean"], row["high"] - row["mean"]), row["mean"])
+
+
+def _difference(row: dict[str, Any]) -> Cell:
+    text = signed(with_interval(row["mean"], row["high"] - row["mean"]))
+    tone = _tone(row)
+    return Cell(text + {"good": " ▲", "bad": " ▼", "": ""}[tone], row["mean"], tone)
+
+
+def _tone(row: dict[str, Any]) -> Tone:
+    """Good or bad where the interval excludes 0 and the measure has a good direction."""
+    if not row["n"] > 1 or row["low"] <= 0 <= row["high"]:
+        return ""
+    better = meaning(row["measure"]).better
+    return "" if better == "neither" else "good" if (row["mean"] > 0) == (better == "higher") else "bad"
+
+
+def comparison_table(caption: str, comparison: pd.DataFrame) -> Table:
+    """Published, ours, difference, tolerance and the verdict in words."""
+    places = [name for name in comparison.columns if name in COORDINATES and several(comparison[name])]
+    columns = [Column(_title(name), name == "k") for name in places]
+    columns += [Column("Measure"), *(Column(t, True) for t in ("Published", "Ours", "Difference", "Tolerance"))]
+    columns.append(Column("Verdict"))
+    rows = [(*(_place(row[name]) for name in places), *_compared(row)) for row in comparison.to_dict("records")]
+    return Table(caption, tuple(columns), tuple(rows))
+
+
+def _compared(row: dict[Any, Any]) -> tuple[Cell, ...]:
+    known = not pd.isna(row["difference"])
+    relative = row["relative"]
+    share = "" if pd.isna(relative) else f" ({signed(f'{100 * relative:.1f}')} %)"
+    difference = Cell(signed(number(row["difference"])) + share, row["difference"] if known else None)
+    tolerance = NOTHING if pd.isna(row["tolerance"]) else str(row["tolerance"])
+    numbers = (cell(row["published"]), cell(row["ours"]), difference, Cell(tolerance))
+    return Cell(meaning(row["measure"]).title), *numbers, verdict(row)
+
+
+def verdict(row: dict[Any, Any]) -> Cell:
+    """Whether a published number is met, in a word and a sign."""
+    if pd.isna(row["ours"]):
+        return Cell("○ not computed")
+    within = str(row["within"])
+    return {"True": Cell("✓ within", tone="good"), "False": Cell("✗ beyond", tone="bad")}.get(
+        within, Cell(f"{NOTHING} not judged")
+    )
