@@ -106,6 +106,7 @@ def show(
     results: Results,
     measures: Annotated[str | None, typer.Option(help="Only these measures a,b,c.")] = None,
     grid: Annotated[str | None, typer.Option(help="Only this grid.")] = None,
+    k: Annotated[int | None, typer.Option("--k", help="Only this k, and methods without k.")] = None,
     lost: Annotated[bool, typer.Option("--lost", help="Differences to the baseline, seed by seed.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="As a Markdown table.")] = False,
     as_json: options.Json = False,
@@ -117,6 +118,8 @@ def show(
     found = read_results(_existing(results))
     frame = _only(found.results, "grid", grid)
     frame = _only(frame, "measure", *(measures.split(",") if measures else [None]))
+    if k is not None:
+        frame = frame[frame["k"].isna() | frame["k"].eq(k).fillna(False)]
     if lost:
         if not found.manifest["baseline"]:
             raise ConfigError("The experiment names no baseline.")

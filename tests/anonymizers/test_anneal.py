@@ -19,6 +19,7 @@ from fedanon.anonymizers.anneal_search import Seconds, Trials, pace, run
 from fedanon.anonymizers.progress import part, report, watching
 from fedanon.anonymizers.top_down_greedy import TopDownGreedy
 from fedanon.data.datasets import load
+from fedanon.data.hierarchy import IntArray
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError
 from fedanon.metrics.information_loss import ncp
@@ -146,11 +147,20 @@ def test_blocks_find_most_of_the_nearest(adult: Table, monkeypatch: pytest.Monke
 
 def test_recombination_finds_the_best_of_both(adult: Table) -> None:
     rng = np.random.default_rng(0)
-    problem = ncp_problem(adult, 5, rng)
-    good, other = (run(problem, Trials(100_000), 0.4, 0.015, rng) for _ in range(2))
-    joined = recombine(problem, [good.labels, other.labels, problem.start], 10.0)
+    halves = [adult.take(np.arange(i, i + 20)) for i in (0, 20)]
+    bad = np.arange(20, dtype=np.int32) // 5  # groups in the order of the file
+    good = [run(ncp_problem(half, 5, rng), Trials(20_000), 0.4, 0.015, rng).labels for half in halves]
+    first, second = np.concatenate([good[0], bad + 9]), np.concatenate([bad, good[1] + 9])
+    whole = ncp_problem(adult.take(np.arange(40)), 5, rng)
+
+    def cost(labels: IntArray) -> float:
+        groups = np.unique(labels, return_inverse=True)[1].astype(np.int32)
+        return run(replace(whole, start=groups), Trials(0), 0.4, 0.015, rng).cost
+
+    joined = recombine(whole, [first, second], 60.0)
     assert joined is not None
-    assert run(replace(problem, start=joined), Trials(0), 0.4, 0.015, rng).cost < min(good.cost, other.cost)
+    assert cost(joined) == pytest.approx(cost(np.concatenate([good[0], good[1] + 9])))
+    assert cost(joined) < min(cost(first), cost(second))
 
 
 # ---- numbers --------------------------------------------------------------------------------------------------------
