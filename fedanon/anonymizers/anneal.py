@@ -11,7 +11,7 @@ import numpy as np
 from fedanon.anonymizers import ANONYMIZERS, progress
 from fedanon.anonymizers.anneal_problem import Labels, Problem, ncp_problem, sse_problem
 from fedanon.anonymizers.anneal_recombine import recombine
-from fedanon.anonymizers.anneal_search import Run, pace, run
+from fedanon.anonymizers.anneal_search import Cooling, Run, pace, run
 from fedanon.anonymizers.base import Draft, KAnonymizer, Rng
 from fedanon.anonymizers.publishing import publish_means
 from fedanon.anonymizers.repair import merge_short_groups
@@ -23,8 +23,8 @@ from fedanon.errors import ConfigError
 from fedanon.parameters import parameter
 from fedanon.privacy.k_anonymity import KAnonymity
 
-#: first and last temperature in units of a record's local scale, chosen on Tarragona and one part of Adult
-TEMPERATURES = {"ncp": (0.4, 0.015), "sse": (0.8, 0.01)}
+#: chosen on Tarragona, Census and one part of Adult
+COOLING = {"ncp": Cooling(0.4, 0.015, 0.05), "sse": Cooling(0.4, 0.015, 0.02)}
 #: part of the time that is kept for putting the runs together
 RECOMBINING = 0.25
 
@@ -91,11 +91,11 @@ class Anneal(KAnonymizer):
         """Independent runs from the same start, until one is stopped."""
         share = (1.0 - RECOMBINING * self.recombine) / self.restarts
         trials = None if self.iterations is None else self.iterations // self.restarts
-        hot, cold = TEMPERATURES["sse" if self.objective == "sse" else "ncp"]
+        cooling = COOLING["sse" if self.objective == "sse" else "ncp"]
         runs: list[Run] = []
         for number, stream in enumerate(rng.spawn(self.restarts)):
             with progress.part(number / self.restarts, (number + 1) / self.restarts):
-                runs.append(run(problem, pace(problem.n, self.seconds * share, trials), hot, cold, stream))
+                runs.append(run(problem, pace(problem.n, self.seconds * share, trials), cooling, stream))
             if runs[-1].stopped:
                 break
         return runs

@@ -18,8 +18,6 @@ CHUNKS, LEAST = 400, 1000
 LONGEST = 0.25
 #: the last part of a run only goes downhill
 DOWNHILL = 0.02
-#: trials that dissolve or create a class up to k=5; beyond, fewer, since each costs O(k^2)
-STRUCTURAL = 0.03
 #: a trial never takes longer than this, in seconds; for telling whether a small table needs a clock at all
 SLOWEST_TRIAL = 2e-6
 
@@ -91,6 +89,17 @@ def pace(n: int, seconds: float, iterations: int | None) -> Pace:
     return Trials(most) if most * SLOWEST_TRIAL <= seconds else Seconds(seconds)
 
 
+class Cooling(NamedTuple):
+    """First and last temperature, in units of a record's local scale, and the share of trials on whole classes.
+
+    The share holds up to k=5; a trial that dissolves or creates a class costs O(k^2), so beyond there are fewer.
+    """
+
+    hot: float
+    cold: float
+    structural: float
+
+
 class Run(NamedTuple):
     """The best partition a run found, what it costs, and whether it was stopped before its time."""
 
@@ -99,8 +108,8 @@ class Run(NamedTuple):
     stopped: bool
 
 
-def run(problem: Problem, budget: Pace, hot: float, cold: float, rng: Rng) -> Run:
-    r"""Cool from ``hot`` to ``cold``, in units of each record's local scale, then go downhill.
+def run(problem: Problem, budget: Pace, cooling: Cooling, rng: Rng) -> Run:
+    r"""Cool from hot to cold, then only go downhill.
 
     .. math:: T(s) = hot \, (cold / hot)^s
 
@@ -111,7 +120,8 @@ def run(problem: Problem, budget: Pace, hot: float, cold: float, rng: Rng) -> Ru
 
     classes = problem.classes()
     state = rng.integers(2**63, size=1, dtype=np.uint64)
-    structural = STRUCTURAL * min(1.0, (5 / problem.k) ** 2)
+    hot, cold, structural = cooling
+    structural *= min(1.0, (5 / problem.k) ** 2)
     best, least = problem.start, settle(problem.costs, classes, problem.start)
     cost, stopped = least, False
     try:

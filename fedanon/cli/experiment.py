@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from fedanon.harness.experiment import Experiment
     from fedanon.harness.runner import Run
 
+#: coordinates a label stands for
+HIDDEN = ("grid", "task", "method", "settings")
+
 app = typer.Typer(help="Reproduce tables and figures: one TOML file, one command.", no_args_is_help=True)
 
 File = Annotated[Path, typer.Argument(help="The experiment (TOML).")]
@@ -128,14 +131,20 @@ def show(
     if as_json:
         print_json(table.astype(object).where(table.notna(), None).to_dict("records"))
         return
+    wanted = measures.split(",") if measures else list(dict.fromkeys(table["measure"]))
     for name, part in table.groupby("grid", sort=False):
-        shown = wide(part.drop(columns=["grid", "task", "settings", "method"], errors="ignore")).dropna(
-            axis=1, how="all"
-        )
+        shown = _readable(wide(part), wanted)
         if markdown:
             print_markdown(list(shown.columns), _plain(shown))
         else:
             print_frame(f"{found.manifest['title']}: {name}{', differences to the baseline' * lost}", shown)
+
+
+def _readable(table: pd.DataFrame, measures: list[str]) -> pd.DataFrame:
+    """Measures in the order asked for, and of the coordinates those that tell one row from another."""
+    there = [name for name in measures if name in table and table[name].notna().any()]
+    place = [name for name in table.columns if name not in measures and name not in HIDDEN]
+    return table[[n for n in place if n == "label" or len(set(table[n].astype(str))) > 1] + there]
 
 
 @app.command()

@@ -143,4 +143,4 @@ def _read_csv(path: Path) -> pd.DataFrame:
         return pd.DataFrame()
     types: dict[str, Any] = {"k": "Int64", "cell": str, "settings": str}
     # a method may well be called None; only an empty cell is missing
-    return pd.read_csv(path, dtype=types, keep_default_na=False, na_values=[""])
+    return pd.read_csv(path, dtype=types, keep_default_na=False, na_values=[""], low_memory=False)

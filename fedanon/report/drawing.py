@@ -91,10 +91,10 @@ def _figure_of(panels: Sequence[Panel], *, titled: bool) -> Any:
     canvas = Canvas(
         figsize=(size[0], size[1] + 0.3 * titled + 0.2 * math.ceil(len(looks) / columns)), layout="constrained"
     )
-    axes = canvas.subplots(down, across, squeeze=False).flat
+    axes = list(canvas.subplots(down, across, squeeze=False).flat)
     for panel, place in zip(panels, axes, strict=False):
         _draw_panel(place, panel, titled=titled)
-    for unused in list(axes)[len(panels) :]:
+    for unused in axes[len(panels) :]:
         unused.set_axis_off()
     if len(looks) > 1:
         handles = [_handle(look) for look in looks.values()]

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fedanon.anonymizers import anneal_search
-from fedanon.anonymizers.anneal import Anneal
+from fedanon.anonymizers.anneal import COOLING, Anneal
 from fedanon.anonymizers.anneal_problem import ncp_problem, neighbors
 from fedanon.anonymizers.anneal_recombine import recombine
 from fedanon.anonymizers.anneal_search import Seconds, Trials, pace, run
@@ -47,8 +47,8 @@ def test_contract_of_sse(table: Table, k: int, seed: int) -> None:
 @given(table=tables(at_least=8), k=st.integers(2, 4))
 def test_a_run_never_costs_more_than_its_start(table: Table, k: int) -> None:
     problem = ncp_problem(table, k, np.random.default_rng(0))
-    start = run(problem, Trials(0), 0.4, 0.015, np.random.default_rng(0)).cost
-    assert run(problem, Trials(3000), 0.4, 0.015, np.random.default_rng(0)).cost <= start
+    start = run(problem, Trials(0), COOLING["ncp"], np.random.default_rng(0)).cost
+    assert run(problem, Trials(3000), COOLING["ncp"], np.random.default_rng(0)).cost <= start
 
 
 def test_same_seed_and_trials_give_the_same_release(adult: Table) -> None:
@@ -91,7 +91,7 @@ def test_time_is_kept(adult: Table) -> None:
     problem = ncp_problem(adult, 5, np.random.default_rng(0))
     prepared = time.perf_counter() - began
     began = time.perf_counter()
-    run(problem, Seconds(0.5), 0.4, 0.015, np.random.default_rng(0))
+    run(problem, Seconds(0.5), COOLING["ncp"], np.random.default_rng(0))
     assert 0.5 <= time.perf_counter() - began < 0.5 + max(prepared, 1.0)
 
 
@@ -149,13 +149,13 @@ def test_recombination_finds_the_best_of_both(adult: Table) -> None:
     rng = np.random.default_rng(0)
     halves = [adult.take(np.arange(i, i + 20)) for i in (0, 20)]
     bad = np.arange(20, dtype=np.int32) // 5  # groups in the order of the file
-    good = [run(ncp_problem(half, 5, rng), Trials(20_000), 0.4, 0.015, rng).labels for half in halves]
+    good = [run(ncp_problem(half, 5, rng), Trials(20_000), COOLING["ncp"], rng).labels for half in halves]
     first, second = np.concatenate([good[0], bad + 9]), np.concatenate([bad, good[1] + 9])
     whole = ncp_problem(adult.take(np.arange(40)), 5, rng)
 
     def cost(labels: IntArray) -> float:
         groups = np.unique(labels, return_inverse=True)[1].astype(np.int32)
-        return run(replace(whole, start=groups), Trials(0), 0.4, 0.015, rng).cost
+        return run(replace(whole, start=groups), Trials(0), COOLING["ncp"], rng).cost
 
     joined = recombine(whole, [first, second], 60.0)
     assert joined is not None
