@@ -2,7 +2,7 @@
 
 The methods are the outermost axis; each may override any other key of its grid (its own list of k, fewer seeds).
 A method without k gives one cell whatever the list of k. ``methods = "all"`` means every registered one, ``"mixed"``
-those that also take categorical columns.
+those that also take categorical columns; ``adjust`` lists those of them that need settings.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from fedanon.harness.tasks.base import MethodTask, Task, takes_k
 from fedanon.parameters import build
 
 #: keys of a grid that are not a parameter of its task
-OWN_KEYS = frozenset({"name", "task", "methods", "seeds"})
+OWN_KEYS = frozenset({"name", "task", "methods", "adjust", "seeds"})
 #: keys of a method that are not a parameter of its task
 METHOD_KEYS = frozenset({"name", "label", "set", "seeds"})
 #: parameters that take a table in TOML and JSON text in a task
@@ -53,7 +53,9 @@ def _methods(name: str, task: type[Task], grid: Mapping[str, Any]) -> list[dict[
         return [{}]
     given = grid.get("methods")
     if given in ("all", "mixed"):
-        given = [n for n, method in ANONYMIZERS.items() if given == "all" or not method.numeric_only]
+        adjusted = {entry["name"]: entry for entry in grid.get("adjust", [])}
+        names = [n for n, method in ANONYMIZERS.items() if given == "all" or not method.numeric_only]
+        given = [adjusted.get(n, n) for n in names]
     if not isinstance(given, list) or not given:
         raise ConfigError(f'The grid {name!r} needs a list of methods, or methods = "all", or "mixed".')
     methods = [{"name": entry} if isinstance(entry, str) else entry for entry in given]

@@ -42,6 +42,15 @@ def test_a_method_may_override_its_grid() -> None:
     assert cell.coordinates["settings"] == '{"relaxed": true}'
 
 
+def test_all_methods_and_some_adjusted() -> None:
+    text = GRID + 'k = 5\nmethods = "mixed"\nadjust = [{ name = "anneal", set = { iterations = 10 } }]'
+    cells = {cell.label: cell for cell in parse(text).cells}
+    assert {"mondrian", "gfkmc", "identity"} <= set(cells)
+    assert "mdav" not in cells
+    assert cells["anneal"].coordinates["settings"] == '{"iterations": 10}'
+    assert "mdav" in {cell.label for cell in parse(GRID + 'k = 5\nmethods = "all"').cells}
+
+
 def test_the_key_follows_what_decides_the_numbers() -> None:
     one, other = parse(GRID + 'k = [3, 5]\nmethods = ["mondrian"]').cells
     assert one.key != other.key
