@@ -77,7 +77,7 @@ def local(model: str, rounds: int = 100) -> dict[str, Any]:
     return {"seconds": float(sum(times)), "per_round_growth": float(late / early)}
 
 
-def whole(engine: Any, rounds: int = 20) -> dict[str, Any]:
+def whole(engine: Any, rounds: int = 100) -> dict[str, Any]:
     """A whole run, preparation and evaluation included; and its rounds of training alone."""
     from fedanon.federated.simulation import simulate
 
@@ -109,8 +109,8 @@ TASKS: dict[str, Callable[[], dict[str, Any]]] = {
     "plain loop, LR, 100 rounds": plain_loop,
     "local engine, LR, 100 rounds": lambda: local("lr"),
     "local engine, XGBoost, 100 rounds": lambda: local("xgb"),
-    "local engine, LR, 20 rounds, whole run": lambda: whole("local"),
-    "Ray engine, LR, 20 rounds, whole run": lambda: whole("ray"),
+    "local engine, LR, 100 rounds, whole run": lambda: whole("local"),
+    "Ray engine, LR, 100 rounds, whole run": lambda: whole("ray"),
     "edge node": edge,
     "edge node, deployed": deployed_node.measure,
 }
@@ -136,7 +136,7 @@ def _medians(runs: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _ratios(results: dict[str, Any]) -> dict[str, float]:
     loop, engine = (results[name] for name in REPEATED)
-    here, with_ray = (results[f"{e} engine, LR, 20 rounds, whole run"] for e in ("local", "Ray"))
+    here, with_ray = (results[f"{e} engine, LR, 100 rounds, whole run"] for e in ("local", "Ray"))
     return {
         "local over plain loop": engine["seconds"] / loop["seconds"],
         "Ray over local, whole run": with_ray["seconds"] / here["seconds"],
