@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar
 
 import numpy as np
@@ -116,10 +116,7 @@ class KAnonymizer(Anonymizer):
 
     def _refuse_unfit(self, table: Table) -> None:
         super()._refuse_unfit(table)
-        if table.n_persons < self.k:
-            raise InfeasibleError(
-                f"The table holds {table.n_persons} people, fewer than k={self.k}: nothing can be published."
-            )
+        refuse_few_people(table, self.k)
 
     def draft(self, table: Table, rng: Rng) -> Draft:
         """Partition the rows, merge what holds too few people, publish the groups."""
@@ -133,3 +130,14 @@ class KAnonymizer(Anonymizer):
     def partition(self, table: Table, rng: Rng) -> Any:
         """Group number of every row, each group with at least k rows; -1 suppresses a row."""
         raise TypeError(f"{type(self).__name__} must define partition() or draft().")
+
+
+def refuse_few_people(table: Table, k: int) -> None:
+    """Nothing can be shared by k people where there are fewer."""
+    if table.n_persons < k:
+        raise InfeasibleError(f"The table holds {table.n_persons} people, fewer than k={k}: nothing can be published.")
+
+
+def takes_k(method: type[Anonymizer]) -> bool:
+    """Whether a method has a k."""
+    return any(entry.name == "k" for entry in fields(method))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -87,12 +86,12 @@ def _ks(text: str) -> list[int]:
 def _plan(methods: str, ks: list[int]) -> list[Anonymizer]:
     """Every method with every k; methods without k once."""
     from fedanon.anonymizers import ANONYMIZERS
+    from fedanon.anonymizers.base import takes_k
 
     names = ANONYMIZERS.names() if methods == "all" else [name.strip() for name in methods.split(",")]
     plan = []
     for name in names:
-        takes_k = any(entry.name == "k" for entry in fields(ANONYMIZERS[name]))
-        plan += [make_anonymizer(name, k, {}) for k in (ks if takes_k else [None])]
+        plan += [make_anonymizer(name, k, {}) for k in (ks if takes_k(ANONYMIZERS[name]) else [None])]
     return plan
 
 

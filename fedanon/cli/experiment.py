@@ -83,13 +83,13 @@ def status(file: File, output: Folder = None, as_json: options.Json = False) -> 
     from fedanon.errors import DataError
     from fedanon.harness.experiment import read_experiment
     from fedanon.harness.provenance import code_hash
-    from fedanon.harness.result_set import read_results
+    from fedanon.harness.result_set import read_manifest
 
     experiment = read_experiment(file)
     folder = _results_folder(file, output)
     finished, by_other_code = _progress(experiment, folder)
     try:
-        failures = read_results(folder).manifest["failures"]
+        failures = read_manifest(folder)["failures"]
     except DataError:
         failures = []
     facts = {"experiment": experiment.name, "cells": _size(experiment), "finished": finished}
@@ -129,7 +129,7 @@ def show(
         frame = against_baseline(frame, found.manifest["baseline"])
     table = summary(frame)
     if as_json:
-        print_json(table.astype(object).where(table.notna(), None).to_dict("records"))
+        print_json([dict(zip(table.columns, row, strict=True)) for row in _plain(table)])
         return
     wanted = measures.split(",") if measures else list(dict.fromkeys(table["measure"]))
     for name, part in table.groupby("grid", sort=False):
@@ -177,7 +177,7 @@ def diff(
         differs = table["in"].notna()
         what = f"{len(table)} places differ"
     if as_json:
-        print_json(table.astype(object).where(table.notna(), None).to_dict("records"))
+        print_json([dict(zip(table.columns, row, strict=True)) for row in _plain(table)])
     elif len(table):
         print_frame(what, table)
     else:

@@ -34,17 +34,16 @@ COUNTS = ("k_reached", "classes", "linkage_first")
 
 def make_anonymizer(method: str, k: int | None, settings: Mapping[str, Any]) -> Anonymizer:
     """The method by name; ``k`` is left out for methods that have none."""
-    from dataclasses import fields
-
     from fedanon.anonymizers import ANONYMIZERS
+    from fedanon.anonymizers.base import takes_k
     from fedanon.errors import ConfigError
     from fedanon.parameters import build
 
     component = ANONYMIZERS[method]
-    takes_k = any(entry.name == "k" for entry in fields(component))
-    if takes_k and k is None and "k" not in settings:
+    has_k = takes_k(component)
+    if has_k and k is None and "k" not in settings:
         raise ConfigError(f"The method {method!r} needs --k.")
-    if k is not None and not takes_k:
+    if k is not None and not has_k:
         raise ConfigError(f"The method {method!r} takes no k: it does not promise k-anonymity.")
     return build(component, {**settings, **({} if k is None else {"k": k})})
 

@@ -14,10 +14,11 @@ from itertools import product
 from typing import Any
 
 from fedanon.anonymizers import ANONYMIZERS
+from fedanon.anonymizers.base import takes_k
 from fedanon.errors import ConfigError
 from fedanon.harness.cells import Cell
 from fedanon.harness.tasks import TASKS
-from fedanon.harness.tasks.base import MethodTask, Task, takes_k
+from fedanon.harness.tasks.base import MethodTask, Task
 from fedanon.parameters import build
 
 #: keys of a grid that are not a parameter of its task
@@ -82,7 +83,7 @@ def _tasks(task: type[Task], grid: Mapping[str, Any], method: Mapping[str, Any])
     fixed: dict[str, Any] = {}
     if method:
         fixed = {"method": method["name"], "settings": json.dumps(method.get("set", {}), sort_keys=True)}
-        if not takes_k(method["name"]):
+        if not takes_k(ANONYMIZERS[method["name"]]):
             axes["k"] = [None]
     for chosen in product(*axes.values()):
         yield build(task, fixed | dict(zip(axes, chosen, strict=True)))

@@ -49,10 +49,19 @@ class ResultSet:
         return str(self.manifest["experiment"])
 
 
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest alone, without the tables."""
+    try:
+        manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise DataError(f"The folder {folder} holds no result set; run the experiment first.") from None
+    return manifest
+
+
 def read_results(folder: Path) -> ResultSet:
     """Read a result set; curves and comparison are empty where there are none."""
+    manifest = read_manifest(folder)
     try:
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         results, curves, comparison = (
             _read_csv(folder / f"{name}.csv") for name in ("results", "curves", "comparison")
         )
@@ -84,7 +93,7 @@ def write_results(
 
 def _earlier_run(folder: Path) -> dict[str, Any]:
     try:
-        return dict(read_results(folder).manifest["run"])
+        return dict(read_manifest(folder)["run"])
     except (DataError, KeyError):
         return {}
 

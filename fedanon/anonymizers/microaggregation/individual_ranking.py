@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedanon.anonymizers import ANONYMIZERS
-from fedanon.anonymizers.base import Anonymizer, Draft, Rng
+from fedanon.anonymizers.base import Anonymizer, Draft, Rng, refuse_few_people
 from fedanon.anonymizers.microaggregation.base import Labels
 from fedanon.anonymizers.microaggregation.successive import successive_groups
 from fedanon.anonymizers.microaggregation.univariate_optimal import cut_order
@@ -18,7 +18,6 @@ from fedanon.data.hierarchy import FloatArray
 from fedanon.data.recoding import ColumnRecoder, PerColumn
 from fedanon.data.spans import points
 from fedanon.data.table import CodedColumn, Table
-from fedanon.errors import InfeasibleError
 from fedanon.parameters import parameter
 
 
@@ -39,10 +38,7 @@ class IndividualRanking(Anonymizer):
 
     def _refuse_unfit(self, table: Table) -> None:
         super()._refuse_unfit(table)
-        if table.n_persons < self.k:
-            raise InfeasibleError(
-                f"The table holds {table.n_persons} people, fewer than k={self.k}: nothing can be published."
-            )
+        refuse_few_people(table, self.k)
 
     def draft(self, table: Table, rng: Rng) -> Draft:
         """Every column recoded alone, found in a canonical order of the rows, which decides between equal values."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Any
 
@@ -75,11 +75,6 @@ class MethodTask(Task):
         """The method's parameters, k among them."""
         settings: dict[str, Any] = json.loads(self.settings)
         return settings | ({} if self.k is None else {"k": self.k})
-
-
-def takes_k(method: str) -> bool:
-    """Whether a method has a k."""
-    return any(entry.name == "k" for entry in fields(ANONYMIZERS[method]))
 
 
 @lru_cache(maxsize=8)
