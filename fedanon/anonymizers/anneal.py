@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from fedanon.anonymizers import ANONYMIZERS, progress
 from fedanon.anonymizers.anneal_problem import Labels, Problem, ncp_problem, sse_problem
 from fedanon.anonymizers.anneal_recombine import recombine
-from fedanon.anonymizers.anneal_search import Cooling, Run, pace, run
+from fedanon.anonymizers.anneal_search import Cooling, Pace, Run, pace, run
 from fedanon.anonymizers.base import Draft, KAnonymizer, Rng
 from fedanon.anonymizers.publishing import publish_means
 from fedanon.anonymizers.repair import merge_short_groups
@@ -24,9 +24,11 @@ from fedanon.parameters import parameter
 from fedanon.privacy.k_anonymity import KAnonymity
 
 #: chosen on Tarragona, Census and one part of Adult
-COOLING = {"ncp": Cooling(0.4, 0.015, 0.05), "sse": Cooling(0.4, 0.015, 0.02)}
-#: part of the time that is kept for putting the runs together
-RECOMBINING = 0.25
+COOLING = {"ncp": Cooling(0.4, 0.015, 0.05), "sse": Cooling(0.3, 0.04, 0.02)}
+#: first temperature of a run that starts from what earlier runs have been joined to
+MILD = 0.12
+#: parts of the budget where runs are joined: all independent runs, each of the milder ones, each joining
+INDEPENDENT, MILDER, JOINING = 0.55, (0.15, 0.15), 0.05
 
 
 @ANONYMIZERS.register("anneal")
@@ -52,7 +54,7 @@ class Anneal(KAnonymizer):
         None, help="number of trials, in place of seconds: the same seed gives the same release", at_least=0
     )
     restarts: int = parameter(1, help="independent runs that share the budget, the best kept", at_least=1)
-    recombine: bool = parameter(False, help="put the classes of all restarts together anew (needs scipy)")
+    recombine: bool = parameter(False, help="join the classes of all restarts and search on from there (needs scipy)")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -76,26 +78,52 @@ class Anneal(KAnonymizer):
     def search(self, table: Table, rng: Rng) -> tuple[Labels, bool]:
         """Class of every row, and whether the search was stopped early."""
         problem = (sse_problem if self.objective == "sse" else ncp_problem)(table, self.k, rng)
-        runs = self._runs(problem, rng)
-        best = min(runs, key=lambda found: found.cost).labels
-        stopped = any(found.stopped for found in runs)
-        if self.recombine and not stopped:
-            seconds = None if self.iterations is not None else RECOMBINING * self.seconds
-            joined = recombine(problem, [found.labels for found in runs], seconds)
-            best = best if joined is None else joined
+        best, stopped = self._joined(problem, rng) if self.recombine else self._best(problem, rng)
         labels = np.empty(len(table), dtype=np.int32)
         labels[table.distinct.order] = best
         return labels, stopped
 
-    def _runs(self, problem: Problem, rng: Rng) -> list[Run]:
+    def _best(self, problem: Problem, rng: Rng) -> tuple[Labels, bool]:
+        """The best of the independent runs."""
+        runs = self._runs(problem, rng, 1.0)
+        return min(runs, key=lambda found: found.cost).labels, runs[-1].stopped
+
+    def _joined(self, problem: Problem, rng: Rng) -> tuple[Labels, bool]:
+        """Independent runs joined to one partition, from which milder runs start, each joined with all before."""
+        runs = self._runs(problem, rng, INDEPENDENT)
+        used = INDEPENDENT
+        for share in MILDER:
+            if runs[-1].stopped:
+                return min(runs, key=lambda found: found.cost).labels, True
+            problem = replace(problem, start=self._join(problem, runs))
+            with progress.part(used, used + share):
+                mild = self._cooling()._replace(hot=MILD)
+                runs.append(run(problem, self._pace(problem, share), mild, rng))
+            used += share
+        return self._join(problem, runs), runs[-1].stopped
+
+    def _join(self, problem: Problem, runs: list[Run]) -> Labels:
+        """The best partition from the classes of all runs; that of the best run if the time is not enough."""
+        seconds = None if self.iterations is not None else JOINING * self.seconds
+        joined = recombine(problem, [found.labels for found in runs], seconds)
+        return min(runs, key=lambda found: found.cost).labels if joined is None else joined
+
+    def _runs(self, problem: Problem, rng: Rng, share: float) -> list[Run]:
         """Independent runs from the same start, until one is stopped."""
-        share = (1.0 - RECOMBINING * self.recombine) / self.restarts
-        trials = None if self.iterations is None else self.iterations // self.restarts
-        cooling = COOLING["sse" if self.objective == "sse" else "ncp"]
         runs: list[Run] = []
+        each = share / self.restarts
         for number, stream in enumerate(rng.spawn(self.restarts)):
-            with progress.part(number / self.restarts, (number + 1) / self.restarts):
-                runs.append(run(problem, pace(problem.n, self.seconds * share, trials), cooling, stream))
+            with progress.part(number * each, (number + 1) * each):
+                runs.append(run(problem, self._pace(problem, each), self._cooling(), stream))
             if runs[-1].stopped:
                 break
         return runs
+
+    def _cooling(self) -> Cooling:
+        return COOLING["sse" if self.objective == "sse" else "ncp"]
+
+    def _pace(self, problem: Problem, share: float) -> Pace:
+        """A part of the budget. Joining takes time but no trials, so a budget of trials goes to the runs alone."""
+        searching = INDEPENDENT + sum(MILDER) if self.recombine else 1.0
+        trials = None if self.iterations is None else int(self.iterations * share / searching)
+        return pace(problem.n, self.seconds * share, trials)

@@ -7,10 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from fedanon.kernels.anneal_costs import change, recount, update
-
-#: how often a record whose class costs nothing is drawn anew
-REDRAWS = 3
+from fedanon.kernels.anneal_costs import change, exchange, recount, update
 
 
 class Neighbors(NamedTuple):
@@ -41,7 +38,7 @@ class Work(NamedTuple):
 # ---- random numbers -------------------------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def uniform(state):
     """A number in [0, 1): splitmix64 (Steele, Lea & Flood 2014), whose state lives between calls."""
     state[0] += np.uint64(0x9E3779B97F4A7C15)
@@ -51,7 +48,7 @@ def uniform(state):
     return float((z ^ (z >> np.uint64(31))) >> np.uint64(11)) * 2.0**-53
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def below(state, n):
     """A whole number in 0..n - 1."""
     return int(uniform(state) * n)
@@ -60,7 +57,7 @@ def below(state, n):
 # ---- feasibility ----------------------------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def feasible(classes, k, group, leaves, joins):
     """Whether a class may be published once record ``leaves`` has gone and ``joins`` has come (-1: none).
 
@@ -98,19 +95,17 @@ def _join(costs, classes, record, group):
 # ---- the four moves; each returns the change of cost it made --------------------------------------------------------
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def _any_record(classes, state):
     """A record, mostly of a class that costs anything: equal records of a class can gain nothing."""
     n = classes.label.shape[0]
     record = below(state, n)
-    for _ in range(REDRAWS):
-        if classes.cost[classes.label[record]] > 0.0:
-            break
+    if classes.cost[classes.label[record]] == 0.0:
         record = below(state, n)
     return record
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def _near_record(near, state, record):
     """A record near another one, the nearest most often."""
     kind = near.kind[record]
@@ -124,12 +119,17 @@ def _move_or_swap(costs, classes, near, k, state, record, limit):
     """Into the class of a near record, where the sizes allow it, or in exchange for one of its members."""
     beside = _near_record(near, state, record)
     a, b = classes.label[record], classes.label[beside]
+    if a == b:
+        return 0.0
     other = _partner(classes, k, state, record, beside)
-    total = np.inf
-    if a != b and feasible(classes, k, a, record, other) and feasible(classes, k, b, other, record):
-        ours = change(costs, classes, a, record, other)
-        theirs = change(costs, classes, b, other, record)
-        total = ours + theirs
+    if not (feasible(classes, k, a, record, other) and feasible(classes, k, b, other, record)):
+        return 0.0
+    if other < 0:
+        ours = change(costs, classes, a, record, -1)
+        theirs = change(costs, classes, b, -1, record)
+    else:
+        ours, theirs = exchange(costs, classes, a, b, record, other)
+    total = ours + theirs
     if total > limit:
         return 0.0
     classes.cost[a] += ours
@@ -138,7 +138,7 @@ def _move_or_swap(costs, classes, near, k, state, record, limit):
     return total
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def _partner(classes, k, state, record, beside):
     """The member of the other class to swap with, not ``beside`` if it can be avoided; -1 for a plain move."""
     a, b = classes.label[record], classes.label[beside]

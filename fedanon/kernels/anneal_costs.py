@@ -1,4 +1,4 @@
-"""What a class costs, for the annealer: two objectives behind four functions.
+"""What a class costs, for the annealer: two objectives behind five functions.
 
 An objective is a NamedTuple of arrays, the records and an aggregate of every class. The functions below are replaced by
 those of its type when the search is compiled, so the search is written once and pays for no indirection.
@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from numba.extending import overload
 
-from fedanon.kernels.anneal_ncp import ncp_change, ncp_distances, ncp_recount, ncp_update
-from fedanon.kernels.anneal_sse import SseCosts, sse_change, sse_distances, sse_recount, sse_update
+from fedanon.kernels.anneal_ncp import ncp_change, ncp_distances, ncp_exchange, ncp_recount, ncp_update
+from fedanon.kernels.anneal_sse import SseCosts, sse_change, sse_distances, sse_exchange, sse_recount, sse_update
 
 
 class Classes(NamedTuple):
@@ -40,6 +40,11 @@ def change(costs, classes, group, leaves, joins):
     raise NotImplementedError
 
 
+def exchange(costs, classes, a, b, record, other):
+    """Changes of the costs of classes a and b when ``record`` of a and ``other`` of b trade places."""
+    raise NotImplementedError
+
+
 def update(costs, classes, group, leaves, joins):
     """Bring the aggregate of a class up to date, after its members have changed."""
     raise NotImplementedError
@@ -60,6 +65,13 @@ def _change(costs, classes, group, leaves, joins):
     if costs.instance_class is SseCosts:
         return lambda costs, classes, group, leaves, joins: sse_change(costs, classes, group, leaves, joins)
     return lambda costs, classes, group, leaves, joins: ncp_change(costs, classes, group, leaves, joins)
+
+
+@overload(exchange)
+def _exchange(costs, classes, a, b, record, other):
+    if costs.instance_class is SseCosts:
+        return lambda costs, classes, a, b, record, other: sse_exchange(costs, classes, a, b, record, other)
+    return lambda costs, classes, a, b, record, other: ncp_exchange(costs, classes, a, b, record, other)
 
 
 @overload(update)

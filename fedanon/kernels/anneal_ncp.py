@@ -69,6 +69,12 @@ def ncp_change(costs, classes, group, leaves, joins):
 
 
 @njit(cache=True)
+def ncp_exchange(costs, classes, a, b, record, other):
+    """Both changes of a swap."""
+    return ncp_change(costs, classes, a, record, other), ncp_change(costs, classes, b, other, record)
+
+
+@njit(cache=True)
 def ncp_update(costs, classes, group, leaves, joins):
     """O(q), and O(size) for every end whose two outermost positions lost one."""
     for c in range(costs.points.shape[1]):

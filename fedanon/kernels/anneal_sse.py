@@ -20,23 +20,36 @@ class SseCosts(NamedTuple):
 def sse_change(costs, classes, group, leaves, joins):
     """O(p): n/(n+1) d^2 for a record that joins, -n/(n-1) d^2 for one that leaves, with d its distance to the mean."""
     size = classes.size[group]
-    inverse = 1.0 / size
-    gone = come = between = 0.0
-    for c in range(costs.points.shape[1]):
-        mean = costs.total[group, c] * inverse
-        if joins < 0:
-            gone += (costs.points[leaves, c] - mean) ** 2
-        elif leaves < 0:
-            come += (costs.points[joins, c] - mean) ** 2
-        else:
-            gone += (costs.points[leaves, c] - mean) ** 2
-            come += (costs.points[joins, c] - mean) ** 2
-            between += (costs.points[joins, c] - costs.points[leaves, c]) ** 2
     if joins < 0:
-        return -gone * size / (size - 1.0)
+        return -_from_mean(costs, group, size, leaves) * size / (size - 1.0)
     if leaves < 0:
-        return come * size / (size + 1.0)
-    return come - gone - between * inverse
+        return _from_mean(costs, group, size, joins) * size / (size + 1.0)
+    ours, _ = sse_exchange(costs, classes, group, group, leaves, joins)
+    return ours
+
+
+@njit(cache=True, inline="always")
+def _from_mean(costs, group, size, record):
+    """Squared distance of a record to the mean of a class."""
+    inverse = 1.0 / size
+    total = 0.0
+    for c in range(costs.points.shape[1]):
+        total += (costs.points[record, c] - costs.total[group, c] * inverse) ** 2
+    return total
+
+
+@njit(cache=True, inline="always")
+def sse_exchange(costs, classes, a, b, record, other):
+    r"""Both changes of a swap in one pass: with d = y - x, class a gains :math:`d (x + y - 2 \bar a) - d^2 / n_a`."""
+    twice_a, twice_b = 2.0 / classes.size[a], 2.0 / classes.size[b]
+    ours = theirs = between = 0.0
+    for c in range(costs.points.shape[1]):
+        x, y = costs.points[record, c], costs.points[other, c]
+        d, both = y - x, x + y
+        ours += d * (both - twice_a * costs.total[a, c])
+        theirs += d * (both - twice_b * costs.total[b, c])
+        between += d * d
+    return ours - 0.5 * twice_a * between, -theirs - 0.5 * twice_b * between
 
 
 @njit(cache=True)
