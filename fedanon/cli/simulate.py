@@ -20,6 +20,9 @@ def simulate(
     dataset: Annotated[str, typer.Option(help="Data set; see `fedanon data list`.")] = "adult",
     method: Annotated[str, typer.Option(help="Anonymizer of every client; see `fedanon methods`.")] = "mondrian",
     k: Annotated[int | None, typer.Option(help="Minimum number of people who share a published record.")] = None,
+    k_local: Annotated[
+        int | None, typer.Option(help="The same within every client, where k is counted over the federation.")
+    ] = None,
     settings: options.Settings = None,
     model: Annotated[str, typer.Option(help="lr, xgb or mlp.")] = "lr",
     model_settings: Annotated[
@@ -45,13 +48,11 @@ def simulate(
 
     The model is tested on raw rows the training never saw, and on rows recoded like the training rows.
     """
-    from fedanon.cli.runs import make_anonymizer
     from fedanon.federated.settings import RunSettings
 
     if engine not in ("local", "ray"):
         raise ConfigError("--engine takes local or ray.")
-    chosen = options.parse_settings(settings) | ({} if k is None else {"k": str(k)})
-    make_anonymizer(method, k, options.parse_settings(settings))  # bad settings are told before anything is loaded
+    method, chosen = _checked_method(method, k, k_local, options.parse_settings(settings))
     run = RunSettings(
         dataset=dataset,
         method=method,
@@ -77,8 +78,38 @@ def simulate(
         ["measure", "value"],
         [(name, result.get(name)) for name in SHOWN],
     )
+    _print_notes(result)
+
+
+def _checked_method(
+    method: str, k: int | None, k_local: int | None, settings: dict[str, str]
+) -> tuple[str, dict[str, str]]:
+    """The method's name and settings; bad ones are told before anything is loaded."""
+    from fedanon.cli.runs import make_anonymizer
+    from fedanon.federated.together import TOGETHER
+    from fedanon.parameters import build
+
+    chosen = settings | {name: str(value) for name, value in (("k", k), ("k_local", k_local)) if value is not None}
+    if method.replace("-", "_") in TOGETHER:
+        method = method.replace("-", "_")
+        build(TOGETHER[method], chosen).check_possible()
+    elif k_local is not None:
+        raise ConfigError(f"--k-local goes with a method of the federation: {', '.join(TOGETHER)}.")
+    else:
+        make_anonymizer(method, k, settings)
+    return method, chosen
+
+
+def _print_notes(result: dict[str, Any]) -> None:
     out = console()
     out.print("Scores are on raw test rows; ncp, linkage and truthfulness are means over the clients' releases.")
+    if "together" in result:
+        agreed = result["together"]
+        out.print(
+            f"Anonymised together by {len(agreed['clients'])} clients: every class holds at least "
+            f"{agreed['smallest_class_at_least']} people of the federation (confidence {agreed['confidence']:g}); "
+            f"ncp is that of the published cells. {agreed['warning']}"
+        )
     for entry in result["rejected"][:10]:
         out.print(f"Left out: client {entry['client']} in round {entry['round']}: {entry['reason']}")
 

@@ -12,12 +12,16 @@ from flwr.app import Context, Message
 from flwr.clientapp import ClientApp
 
 from fedanon.data.table import Table
-from fedanon.errors import FedanonError, PrivacyViolationError
+from fedanon.errors import ConfigError, FedanonError, PrivacyViolationError
 from fedanon.federated import wire
 from fedanon.federated.node import Node, make_node
 from fedanon.federated.settings import RunSettings
 from fedanon.federated.sources import load_node_table
 from fedanon.federated.store import NodeStore
+from fedanon.federated.together import memory
+from fedanon.federated.together.answers import pack_counts
+from fedanon.federated.together.node import TogetherNode
+from fedanon.federated.together.plan import Plan
 from fedanon.federated.validation import check_arrays
 from fedanon.models.base import Parameters
 
@@ -38,9 +42,25 @@ def client_app(
     app = ClientApp()
     nodes = _Nodes(load, settings, prepared)
 
+    @app.query("join")
+    @guarded
+    def join(message: Message, context: Context) -> Message:
+        node = nodes.together(context)
+        axes = [axis.to_array() for axis in node.axes]
+        return wire.reply_join(message, node.number, node.schema_sha256, node.has_persons, axes)
+
+    @app.query("count")
+    @guarded
+    def count(message: Message, context: Context) -> Message:
+        step = wire.read_round(message)
+        memory.answer_once(context, step)
+        counts = nodes.together(context).answer(wire.read_arrays(message), step)
+        return wire.reply_counts(message, pack_counts(counts))
+
     @app.query()
     @guarded
     def hello(message: Message, context: Context) -> Message:
+        memory.keep_plan(context, message)
         node = nodes.of(context)
         return wire.reply_facts(message, node.facts, node.number)
 
@@ -85,12 +105,14 @@ class _Nodes:
         self._settings = settings
         self._prepared = prepared
         self._nodes: dict[tuple[int, int], Node] = {}
+        self._counting: dict[tuple[int, int], TogetherNode] = {}
 
     def of(self, context: Context) -> Node:
         key = (context.run_id, context.node_id)
         if key not in self._nodes:
             settings = self._settings or RunSettings.from_config(context.run_config)
-            store = NodeStore.of(context.node_config)
+            plan = memory.plan_arrays(context)
+            store = NodeStore.of(context.node_config, **({"plan": memory.sha256(plan)} if plan else {}))
             make = partial(self._make, context, settings)
             node = store.node(settings, make) if store else make()
             check_floor(node, int(context.node_config.get("least-k", 1)))
@@ -98,6 +120,22 @@ class _Nodes:
         return self._nodes[key]
 
     def _make(self, context: Context, settings: RunSettings) -> Node:
+        node = self._new(context, settings)
+        if isinstance(node, TogetherNode):
+            node.adopt(Plan.from_arrays(memory.plan_arrays(context), node.axes))
+        return node
+
+    def together(self, context: Context) -> TogetherNode:
+        """A node that counts its rows for a plan that is still made."""
+        key = (context.run_id, context.node_id)
+        if key not in self._counting:
+            node = self._new(context, self._settings or RunSettings.from_config(context.run_config))
+            if not isinstance(node, TogetherNode):
+                raise ConfigError("The method of this run is not one for which nodes count together.")
+            self._counting[key] = node
+        return self._counting[key]
+
+    def _new(self, context: Context, settings: RunSettings) -> Node:
         if self._prepared:
             return self._prepared[int(context.node_config["partition-id"])]
         table, number = self._load(context, settings)

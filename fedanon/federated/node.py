@@ -177,6 +177,10 @@ def _people(table: Table) -> NDArray[np.int64]:
 
 def make_node(table: Table, settings: RunSettings, number: int) -> Node:
     """A node of the run's protocol."""
+    if settings.anonymizes_together:
+        from fedanon.federated.together.node import TogetherNode
+
+        return TogetherNode(table, settings, number)
     if settings.protocol == "as_published":
         from fedanon.federated.published_node import PublishedNode
 

@@ -18,6 +18,10 @@ from fedanon.federated.checkpoints import Checkpoint, Checkpoints
 from fedanon.federated.global_model import GlobalModel, Listener, ReadUpdate, global_model
 from fedanon.federated.node import NodeFacts, make_model
 from fedanon.federated.settings import RunSettings
+from fedanon.federated.together.ledger import note_asking
+from fedanon.federated.together.plan import Plan
+from fedanon.federated.together.protocol import Agreement
+from fedanon.federated.together.serving import Together
 from fedanon.federated.validation import check_scores, check_weight
 from fedanon.models.base import Parameters
 
@@ -39,6 +43,7 @@ class Outcome:
     facts: dict[int, NodeFacts] = field(default_factory=dict)
     rejected: list[dict[str, Any]] = field(default_factory=list)
     silent: list[dict[str, Any]] = field(default_factory=list)
+    together: dict[str, Any] | None = None
 
 
 class Federation:
@@ -74,10 +79,14 @@ class Federation:
         self._facts: dict[int, NodeFacts] = {}
         self._rejected: list[dict[str, Any]] = []
         self._silent: list[dict[str, Any]] = []
+        self._asked = 0  # protocols for a common recoding, with those of a run that is resumed
 
     def run(self) -> Outcome:
         """Train for all rounds, from the last checkpoint if there is one."""
-        self._meet()
+        agreement = self._agree()
+        self._meet(agreement.plan if agreement else None)
+        if agreement:
+            agreement.check_without([n for n in agreement.counts if n not in self._known_numbers])
         model = global_model(make_model(self.settings), self._width, self.settings)
         last = self._checkpoints.last(self.settings) if self._checkpoints else None
         if last:
@@ -95,7 +104,8 @@ class Federation:
                 self._on_round(rounds[-1], model.arrays_for(WATCHER))
             self._keep(number, model, rounds)
         facts = {self._numbers[node]: facts for node, facts in self._facts.items()}
-        return Outcome(model.parameters, rounds, facts, self._rejected, self._silent)
+        together = agreement.to_dict(self._asked) if agreement else None
+        return Outcome(model.parameters, rounds, facts, self._rejected, self._silent, together)
 
     def _keep(self, number: int, model: GlobalModel, rounds: list[Round]) -> None:
         if self._checkpoints:
@@ -104,10 +114,29 @@ class Federation:
 
     # ---- before the first round -----------------------------------------------------------------
 
-    def _meet(self) -> None:
-        """Ask every node who it is; refuse nodes that mean something else by the same columns."""
+    def _agree(self) -> Agreement | None:
+        """Where nodes anonymise together: the recoding they agree on."""
+        if not self.settings.anonymizes_together:
+            return None
+
+        def send(step: int, kind: str, nodes: Sequence[int], content: RecordDict) -> list[Message]:
+            return self._ask(step, kind, nodes, content=content)
+
+        self._asked = note_asking(self._checkpoints, self.settings)
+        return Together(self.settings, send, self._reject).agree(sorted(self.grid.get_node_ids()), self._numbers)
+
+    @property
+    def _known_numbers(self) -> set[int]:
+        return {self._numbers[node] for node in self._facts}
+
+    def _meet(self, plan: Plan | None = None) -> None:
+        """Ask nodes, or those a plan counts, who they are; refuse any that mean something else by the same columns."""
         nodes = sorted(self.grid.get_node_ids())
-        for reply in self._ask(0, MessageType.QUERY, nodes):
+        content = None
+        if plan is not None:
+            nodes = [node for node in nodes if self._numbers.get(node) in plan.clients]
+            content = wire.request_content(0, wire.pack_arrays(plan.to_arrays()))
+        for reply in self._ask(0, MessageType.QUERY, nodes, content=content):
             self._numbers[reply.metadata.src_node_id], self._facts[reply.metadata.src_node_id] = wire.read_facts(reply)
         if not self._facts:
             raise InfeasibleError(
@@ -192,13 +221,26 @@ class Federation:
 
     # ---- messages -------------------------------------------------------------------------------
 
-    def _ask(self, number: int, kind: str, nodes: Sequence[int], model: GlobalModel | None = None) -> list[Message]:
-        """Send, and return the good replies in the order of the nodes' numbers; failures are logged."""
+    def _ask(
+        self,
+        number: int,
+        kind: str,
+        nodes: Sequence[int],
+        model: GlobalModel | None = None,
+        *,
+        content: RecordDict | None = None,
+    ) -> list[Message]:
+        """Send, and return the good replies in the order of the nodes' numbers; failures are logged.
+
+        What is sent is ``content``, or the model in the form each node needs.
+        """
         if model is not None and self._forgetful:
             for node in nodes:
                 model.forget(node)
         packed: list[Packed] = []
-        messages = [wire.request(n, kind, number, self._packed(number, model, (n, kind), packed)) for n in nodes]
+        messages = [
+            wire.request(n, kind, number, content or self._packed(number, model, (n, kind), packed)) for n in nodes
+        ]
         replies = list(self.grid.send_and_receive(messages, timeout=self._timeout))
         good = [reply for reply in replies if not reply.has_error()]
         for reply in replies:

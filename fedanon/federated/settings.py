@@ -21,7 +21,7 @@ class RunSettings:
     dataset: str = parameter("adult", help="data set by name, where nodes do not bring their own table")
     partition: str = parameter("iid", help="iid, dirichlet:ALPHA[:COLUMN], quantity:ALPHA or by:COLUMN")
     clients: int = parameter(10, help="number of clients of a simulation", at_least=1)
-    method: str = parameter("identity", help="anonymizer every node applies to its training rows")
+    method: str = parameter("identity", help="anonymizer every node applies to its training rows, or all together")
     method_settings: str = parameter("{}", help="parameters of the method, as JSON")
     model: str = parameter("lr", help="model")
     model_settings: str = parameter("{}", help="parameters of the model, as JSON")
@@ -58,6 +58,13 @@ class RunSettings:
     def to_config(self) -> dict[str, Any]:
         """As a Flower run config."""
         return {name.replace("_", "-"): value for name, value in asdict(self).items()}
+
+    @property
+    def anonymizes_together(self) -> bool:
+        """Whether the nodes agree on one recoding, instead of each applying the method alone."""
+        from fedanon.federated.together import TOGETHER
+
+        return self.method in TOGETHER
 
     def nested(self, name: Literal["method", "model", "strategy"]) -> dict[str, Any]:
         """The settings of a component."""

@@ -52,6 +52,7 @@ class Simulation:
             "n_test": sum(f.n_test for f in facts.values()),
             "rejected": self.outcome.rejected,
             "silent": self.outcome.silent,
+            **({"together": self.outcome.together} if self.outcome.together else {}),
             "seconds": round(self.seconds, 3),
             "rounds": self.outcome.rounds,
         }

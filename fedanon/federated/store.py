@@ -63,11 +63,11 @@ class NodeStore:
         self._more = dict(more)
 
     @classmethod
-    def of(cls, config: Mapping[str, Any]) -> NodeStore | None:
-        """The store a node config names, if it names one."""
+    def of(cls, config: Mapping[str, Any], **others: Any) -> NodeStore | None:
+        """The store a node config names, if it names one; ``others`` are more the preparation depends on."""
         if not config.get("store") or "data" not in config:
             return None
-        more = {name: config.get(name) for name in ("number", "missing")}
+        more = {name: config.get(name) for name in ("number", "missing")} | others
         return cls(Path(str(config["store"])), Path(str(config["data"])), Path(str(config["schema"])), more)
 
     def node(self, settings: RunSettings, make: Callable[[], Node]) -> Node:

@@ -12,6 +12,7 @@ import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict
 from numpy.typing import NDArray
 
+from fedanon._version import __version__
 from fedanon.errors import UpdateRejectedError
 from fedanon.federated.node import PRIVACY_MEASURES, NodeFacts
 from fedanon.federated.npy import from_array, to_array
@@ -21,6 +22,8 @@ ROUND, WEIGHT = "round", "num-examples"
 SCORES = ("accuracy", "precision", "recall", "f1", "auc", "log_loss", "brier")
 EVALUATION = frozenset({*SCORES, *(f"{name}_recoded" for name in SCORES), WEIGHT})
 FACT_NUMBERS = ("width", "n_train", "n_test")
+#: messages of an anonymisation that hospitals agree on together: who takes part, and questions for counts
+JOIN, COUNT = "query.join", "query.count"
 MAX_ARRAYS = 100_000
 MAX_BYTES = 256 * 2**20
 
@@ -111,6 +114,35 @@ def read_facts(message: Message) -> tuple[int, NodeFacts]:
     if not isinstance(number, int) or facts.n_train < 1 or facts.n_train > 10**8:
         raise UpdateRejectedError("its facts are out of bounds")
     return number, facts
+
+
+def reply_join(
+    message: Message, number: int, schema_sha256: str, persons: bool, axes: Sequence[NDArray[Any]]
+) -> Message:
+    """Who a node is, and the bins of its schema: integers that follow from the schema alone."""
+    texts = ConfigRecord({"schema": schema_sha256, "version": __version__, "number": number, "persons": persons})
+    return Message(RecordDict({CONFIG: texts, ARRAYS: pack_arrays(axes)}), reply_to=message)
+
+
+def read_join(message: Message) -> tuple[int, tuple[str, str, bool], list[NDArray[Any]]]:
+    """A node's number, what it must have in common with the others, and its axes."""
+    config = _only(message, ConfigRecord, CONFIG)
+    number, persons = config.get("number"), config.get("persons")
+    if len(message.content) != 2 or type(number) is not int or type(persons) is not bool:
+        raise UpdateRejectedError("it does not say who it is")
+    return number, (str(config.get("schema")), str(config.get("version")), persons), read_arrays(message)
+
+
+def reply_counts(message: Message, counts: NDArray[Any]) -> Message:
+    """A node's counts: one array of integers and nothing else."""
+    return Message(RecordDict({ARRAYS: pack_arrays([counts])}), reply_to=message)
+
+
+def read_counts(message: Message) -> list[NDArray[Any]]:
+    """The arrays of an answer, which holds nothing else."""
+    if len(message.content) != 1:
+        raise UpdateRejectedError("it does not hold the agreed records")
+    return read_arrays(message)
 
 
 def read_metrics(message: Message) -> dict[str, Any]:

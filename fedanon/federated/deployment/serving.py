@@ -54,6 +54,7 @@ def result(settings: RunSettings, outcome: Outcome, security: str) -> dict[str, 
         "facts": {str(number): outcome.facts[number].to_dict() for number in sorted(outcome.facts)},
         "rejected": outcome.rejected,
         "silent": outcome.silent,
+        **({"together": outcome.together} if outcome.together else {}),
     }
 
 

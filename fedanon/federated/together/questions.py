@@ -1,0 +1,160 @@
+"""Question and answer: which regions are asked for which counts, and a client's counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedanon.data.groups import Groups
+from fedanon.data.hierarchy import IntArray
+from fedanon.errors import UpdateRejectedError
+from fedanon.federated.together.axes import MOST_BUCKETS, Axis, bucket_starts
+from fedanon.federated.together.regions import RegionTree
+
+#: no answer has more counts than this
+MAX_COUNTS = 50_000_000
+#: the step of the final count; the questions before it are numbered from 1
+FINAL = 1000
+Counts = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """Histograms of some regions.
+
+    Parameters
+    ----------
+    tree : the regions so far.
+    asked : regions that are asked for.
+    low, high : their boxes; rows lie inside.
+    grain : for each of them and each axis the most buckets wanted; 0 asks nothing, 1 the number of rows.
+    """
+
+    tree: RegionTree
+    asked: IntArray
+    low: IntArray
+    high: IntArray
+    grain: IntArray
+
+    def to_arrays(self) -> list[NDArray[Any]]:
+        """For the wire."""
+        parts = (self.asked, self.low, self.high, self.grain)
+        return [self.tree.to_array(), *(part.astype(np.int32) for part in parts)]
+
+    @classmethod
+    def from_arrays(cls, arrays: Sequence[NDArray[Any]], axes: Sequence[Axis]) -> Question:
+        """From the wire, checked: a node answers nothing else."""
+        if len(arrays) != 5 or any(array.dtype != np.int32 for array in arrays):
+            raise UpdateRejectedError("the question cannot be read")
+        tree = RegionTree.from_array(arrays[0], len(axes))
+        asked, low, high, grain = arrays[1:]
+        shape = (asked.size, len(axes))
+        if asked.ndim != 1 or any(part.shape != shape for part in (low, high, grain)):
+            raise UpdateRejectedError("the question has wrong shapes")
+        lengths = np.array([axis.n_bins for axis in axes])
+        # a region that is asked twice would be paid once from a budget of differential privacy
+        leaves = np.isin(asked, tree.leaves).all() and len(np.unique(asked)) == len(asked)
+        if not (leaves and (low >= 0).all() and (low <= high).all() and (high < lengths).all()):
+            raise UpdateRejectedError("the question asks for no regions of its tree")
+        if not ((grain >= 0).all() and (grain <= MOST_BUCKETS).all()):
+            raise UpdateRejectedError("the question asks for too much")
+        return cls(tree, asked, low, high, grain)
+
+    @property
+    def n_axes(self) -> int:
+        """The most axes any region is asked for: how often a row is counted."""
+        return int((self.grain > 0).sum(axis=1).max(initial=0))
+
+
+def count_only(n_regions: int, n_axes: int) -> IntArray:
+    """The grain of a question for numbers of rows alone."""
+    grain = np.zeros((n_regions, n_axes), dtype=np.int32)
+    grain[:, 0] = 1
+    return grain
+
+
+class Layout:
+    """Where the counts of a question's regions and axes lie in an answer: region by region, axis by axis."""
+
+    def __init__(self, question: Question, axes: Sequence[Axis]) -> None:
+        self.question = question
+        self.axes = axes
+        if self.total > MAX_COUNTS:
+            raise UpdateRejectedError("the question asks for too many counts")
+
+    @cached_property
+    def sizes(self) -> NDArray[np.int64]:
+        """Number of buckets."""
+        q = self.question
+        lengths = (q.high - q.low + 1).astype(np.int64)
+        sizes = np.where(q.grain > 0, lengths, 0)
+        for r, a in zip(*np.nonzero((q.grain > 0) & (lengths > q.grain)), strict=True):
+            sizes[r, a] = len(self.starts(int(r), int(a)))
+        return sizes
+
+    @cached_property
+    def offsets(self) -> NDArray[np.int64]:
+        """Position of the first bucket."""
+        flat = self.sizes.ravel()
+        return (np.cumsum(flat) - flat).reshape(self.sizes.shape)
+
+    @cached_property
+    def total(self) -> int:
+        """Length of an answer."""
+        return int(self.sizes.sum())
+
+    def starts(self, region: int, axis: int) -> IntArray:
+        """First bin of each bucket of the region at position ``region``."""
+        q = self.question
+        box = int(q.low[region, axis]), int(q.high[region, axis]), int(q.grain[region, axis])
+        return bucket_starts(self.axes[axis], *box)
+
+    def part(self, answers: Counts, region: int, axis: int) -> Counts:
+        """The counts of a region and axis in answers with clients first."""
+        start = self.offsets[region, axis]
+        return answers[:, start : start + self.sizes[region, axis]]
+
+
+def count(layout: Layout, bins: IntArray, persons: IntArray | None) -> Counts:
+    """A client's exact counts; first of rows and, where rows are not people, then of people.
+
+    A person with several rows in a region is counted in the bucket of the first of them, so that sums over buckets
+    never exceed the number of people.
+    """
+    question = layout.question
+    slot_of = np.full(len(question.tree), -1, dtype=np.int64)
+    slot_of[question.asked] = np.arange(len(question.asked))
+    slots = slot_of[question.tree.route(bins)]
+    rows = np.flatnonzero(slots >= 0)
+    counts = _histograms(layout, bins[rows], slots[rows])
+    if persons is None:
+        return counts
+    first = Groups.equal_rows(np.column_stack([slots[rows], persons[rows]])).first_rows
+    rows = rows[first]
+    return np.concatenate([counts, _histograms(layout, bins[rows], slots[rows])])
+
+
+def _histograms(layout: Layout, bins: IntArray, slots: NDArray[np.int64]) -> Counts:
+    counts = np.zeros(layout.total, dtype=np.int64)
+    for a, axis in enumerate(layout.axes):
+        here = layout.question.grain[slots, a] > 0
+        buckets = _buckets(layout, a, axis, bins[here, a], slots[here])
+        counts += np.bincount(layout.offsets[slots[here], a] + buckets, minlength=layout.total)
+    return counts
+
+
+def _buckets(layout: Layout, a: int, axis: Axis, bins: IntArray, slots: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The bucket of every row within its region: boxes that are alike share one look-up table."""
+    question = layout.question
+    boxes = np.column_stack([question.low[:, a], question.high[:, a], question.grain[:, a]])
+    kinds, kind_of = np.unique(boxes, axis=0, return_inverse=True)
+    lookup = np.zeros((len(kinds), axis.n_bins), dtype=np.int64)
+    for i, (low, high, grain) in enumerate(kinds.tolist()):
+        if grain:
+            lookup[i, bucket_starts(axis, low, high, grain)[1:]] = 1
+    return np.cumsum(lookup, axis=1)[kind_of.ravel()[slots], bins]

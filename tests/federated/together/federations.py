@@ -1,0 +1,111 @@
+"""Generated federations: one schema, rows dealt to clients evenly or not, and the protocol run on them in memory."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from hypothesis import strategies as st
+
+from fedanon.data.release import Release
+from fedanon.data.schema import Attribute, Categorical, FreeText, Numeric, Role, Schema
+from fedanon.data.table import Table
+from fedanon.errors import InfeasibleError
+from fedanon.federated.settings import RunSettings
+from fedanon.federated.together.answers import pack_counts
+from fedanon.federated.together.node import TogetherNode
+from fedanon.federated.together.protocol import Agreeing, Agreement, Arrays, Read
+from fedanon.federated.together.questions import Counts
+from tests.anonymizers.tables import hierarchies
+
+QUASI = Role.QUASI_IDENTIFYING
+
+
+def settings(**method: Any) -> RunSettings:
+    return RunSettings(method="federated_mondrian", method_settings=json.dumps(method), test_share=0.01)
+
+
+@st.composite
+def federations(draw: st.DrawFn) -> list[Table]:
+    """Two to five clients of uneven size, some with a part of the values only; sometimes several rows a person."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n = draw(st.integers(20, 150))
+    attributes: list[Attribute] = [Categorical("ill", Role.SENSITIVE, draw(hierarchies()))]
+    frame = pd.DataFrame({"ill": rng.choice(attributes[0].hierarchy.labels[: attributes[0].hierarchy.n_leaves], n)})
+    for i in range(draw(st.integers(1, 3))):
+        name = f"q{i}"
+        if draw(st.booleans()):
+            whole = draw(st.booleans())
+            frame[name] = rng.integers(0, draw(st.sampled_from([2, 9, 60])), n) / (1 if whole else 7)
+            attributes.append(Numeric(name, QUASI, 0.0, draw(st.sampled_from([60.0, 3000.0])), integer=whole))
+        else:
+            tree = draw(hierarchies())
+            frame[name] = pd.Series(rng.choice(tree.labels[: tree.n_leaves], n), dtype="str")
+            attributes.append(Categorical(name, QUASI, tree))
+    person_id = None
+    if draw(st.integers(0, 3)) == 0:
+        person_id = "who"
+        attributes.append(FreeText("who", Role.IDENTIFYING))
+        frame["who"] = rng.integers(0, n // 2, n)
+    schema = Schema(tuple(attributes), person_id=person_id)
+    skew = draw(st.sampled_from([0.0, 1.0]))  # not IID: clients take rows in the order of the first column
+    order = np.argsort(frame["q0"].astype(str) if skew else rng.random(n), kind="stable")
+    clients = draw(st.integers(2, 5))
+    ends = np.sort(rng.choice(np.arange(1, n // 4), clients - 1, replace=False)) * 4
+    parts = [part for part in np.split(np.asarray(order), ends) if len(part) > 3]
+    return [Table.from_frame(frame.iloc[part].reset_index(drop=True), schema) for part in parts]
+
+
+class InMemory:
+    """A conversation with nodes of this process; ``absent`` says from which step on a client is silent."""
+
+    def __init__(self, nodes: Sequence[TogetherNode], absent: dict[int, int] | None = None) -> None:
+        self._nodes = nodes
+        self._absent = absent or {}
+
+    def ask(self, step: int, arrays: Arrays, read: Read) -> dict[int, Counts]:
+        here = [node for node in self._nodes if step < self._absent.get(node.number, 10**9)]
+        return {node.number: read([pack_counts(node.answer(list(arrays), step))]) for node in here}
+
+
+def nodes_of(tables: Sequence[Table], chosen: RunSettings) -> list[TogetherNode]:
+    return [TogetherNode(table, chosen, number) for number, table in enumerate(tables)]
+
+
+def agree(nodes: Sequence[TogetherNode], absent: dict[int, int] | None = None) -> Agreement:
+    first = nodes[0]
+    agreeing = Agreeing(
+        first.method, first.axes, InMemory(nodes, absent), persons=first.has_persons, n_clients=len(nodes)
+    )
+    return agreeing.run()
+
+
+def releases(nodes: Sequence[TogetherNode], agreement: Agreement) -> tuple[list[TogetherNode], list[Release]]:
+    """The clients that were counted and have something to release, and their releases."""
+    found = []
+    for node in nodes:
+        if node.number in agreement.plan.clients:
+            node.adopt(agreement.plan)
+            with contextlib.suppress(InfeasibleError):  # fewer than k_local people everywhere
+                found.append((node, node.release))
+    return [node for node, _ in found], [release for _, release in found]
+
+
+def pooled_counts(nodes: Sequence[TogetherNode], released: Sequence[Release]) -> tuple[int, int]:
+    """An independent count on the published text: fewest people of the federation and of one client in a class."""
+    frames = []
+    for node, release in zip(nodes, released, strict=True):
+        table = node._split[0]
+        quasi = [a.name for a in table.schema.quasi_identifiers]
+        persons = np.arange(len(table)) if table.persons is None else table.persons
+        frame = release.to_frame()[quasi].assign(_client=node.number, _person=persons)
+        frames.append(frame[~release.suppressed])
+    everything = pd.concat(frames)
+    if everything.empty:
+        return 10**9, 10**9
+    by_client = everything.groupby([*quasi, "_client"])["_person"].nunique()
+    return int(by_client.groupby(level=quasi).sum().min()), int(by_client.min())
