@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from multiprocessing import get_context
-from typing import Any
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedanon import parameters
-from fedanon.anonymizers import ANONYMIZERS, progress
+from fedanon.anonymizers import ANONYMIZERS
 from fedanon.anonymizers.base import Draft, KAnonymizer, Rng
+from fedanon.anonymizers.block_engines import Found, Task, one_by_one, over_processes
+from fedanon.anonymizers.block_ray import over_ray
 from fedanon.anonymizers.mondrian import Mondrian
+from fedanon.anonymizers.repair import merge_short_groups
 from fedanon.data.cells import Cells
 from fedanon.data.groups import Groups
+from fedanon.data.recoding import NearestGroup
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError
 from fedanon.parameters import parameter
+from fedanon.privacy.k_anonymity import KAnonymity
 
 Rows = NDArray[np.int64]
 
@@ -38,7 +41,10 @@ class Blocks(KAnonymizer):
 
     method: str = parameter("anneal", help="the method that anonymises each block")
     block_size: int = parameter(20_000, help="fewest rows of a block", at_least=2)
-    workers: int = parameter(1, help="processes that work on blocks at the same time", at_least=1)
+    workers: int = parameter(1, help="blocks that are worked on at the same time", at_least=1)
+    engine: Literal["processes", "ray"] = parameter(
+        "processes", help="who works on them: this machine, or the Ray cluster that RAY_ADDRESS names"
+    )
     seconds: float = parameter(
         5.0, help="wall time for all blocks, divided by their rows, if the method takes seconds", at_least=0.0
     )
@@ -66,15 +72,17 @@ class Blocks(KAnonymizer):
         assert isinstance(made, KAnonymizer)
         return made
 
-    def partition(self, table: Table, rng: Rng) -> NDArray[Any]:
-        """Class of every row: the classes of the blocks, numbered through."""
+    def draft(self, table: Table, rng: Rng) -> Draft:
+        """The classes of the blocks, numbered through, and what was noted about any of them."""
         blocks = self.blocks(table, rng)
         labels = np.empty(len(table), dtype=np.int32)
-        used = 0
+        used, notes = 0, dict[str, None]()
         for rows, found in zip(blocks, self._anonymized(table, blocks, rng), strict=True):
-            labels[rows] = np.where(found < 0, found, found + used)
-            used += int(found.max(initial=-1)) + 1
-        return labels
+            labels[rows] = np.where(found.labels < 0, found.labels, found.labels + used)
+            used += int(found.labels.max(initial=-1)) + 1
+            notes |= dict.fromkeys(found.notes)
+        groups = merge_short_groups(table, Groups.of(labels), KAnonymity(k=self.k))
+        return Draft(groups, self.publish_groups(table, groups), NearestGroup(), tuple(notes))
 
     def blocks(self, table: Table, rng: Rng) -> list[Rows]:
         """The rows of every block."""
@@ -85,43 +93,13 @@ class Blocks(KAnonymizer):
         """As the method does."""
         return self.inner(1.0).publish_groups(table, groups)
 
-    def _anonymized(self, table: Table, blocks: list[Rows], rng: Rng) -> Iterator[NDArray[Any]]:
-        """Class labels of every block, in order."""
+    def _anonymized(self, table: Table, blocks: list[Rows], rng: Rng) -> list[Found]:
+        """What was found for every block, in order."""
         slim = replace(table, frame=table.frame[[column.name for column in table.columns]])
         tasks = [
-            (self.inner(len(rows) / len(table)), slim.take(rows), stream)
+            Task(self.inner(len(rows) / len(table)), slim.take(rows), stream)
             for rows, stream in zip(blocks, rng.spawn(len(blocks)), strict=True)
         ]
-        if self.workers == 1 or len(tasks) == 1:
-            yield from _one_by_one(tasks, len(table))
-            return
-        # a fresh interpreter for each worker: forking a process with threads is not safe
-        with ProcessPoolExecutor(min(self.workers, len(tasks)), mp_context=get_context("spawn")) as pool:
-            done = 0
-            for (_, block, _), found in zip(tasks, pool.map(_labels, tasks), strict=True):
-                done += len(block)
-                progress.report(done / len(table), np.nan)
-                yield found
-
-
-Task = tuple[KAnonymizer, Table, Rng]
-
-
-def _one_by_one(tasks: list[Task], n: int) -> Iterator[NDArray[Any]]:
-    """In this process; once a search was stopped, the blocks after it stop as soon as they have anything to show."""
-    done, going = 0, True
-    for task in tasks:
-        end = done + len(task[1])
-        with progress.part(done / n, end / n) if going else progress.watching(progress.stop):
-            found = _anonymize(task)
-        done, going = end, going and not found.notes
-        yield found.groups.labels
-
-
-def _labels(task: Task) -> NDArray[Any]:
-    return _anonymize(task).groups.labels
-
-
-def _anonymize(task: Task) -> Draft:
-    method, block, rng = task
-    return method.draft(block, rng)
+        if self.engine == "ray":
+            return over_ray(tasks, self.workers)
+        return one_by_one(tasks) if min(self.workers, len(tasks)) == 1 else over_processes(tasks, self.workers)

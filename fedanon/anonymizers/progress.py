@@ -22,6 +22,11 @@ def watching(watcher: Watcher) -> Iterator[None]:
         _watcher.reset(token)
 
 
+def watch(watcher: Watcher) -> None:
+    """Have ``watcher`` called by every search from now on; for a process that does nothing else."""
+    _watcher.set(watcher)
+
+
 def report(share: float, loss: float) -> bool:
     """Tell the watcher, if there is one; whether to go on."""
     watcher = _watcher.get()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,9 +11,13 @@ import typer
 from fedanon.errors import ConfigError
 
 if TYPE_CHECKING:
+    import pandas as pd
+
+    from fedanon.data.parquet_file import ParquetSource
+    from fedanon.data.schema import Schema
     from fedanon.data.table import Table
 
-InputFile = Annotated[Path | None, typer.Argument(metavar="INPUT", help="CSV file with a header line.")]
+InputFile = Annotated[Path | None, typer.Argument(metavar="INPUT", help="CSV file with a header line, or .parquet.")]
 Dataset = Annotated[str | None, typer.Option(help="A data set by name instead of a file; see `fedanon data list`.")]
 Client = Annotated[int | None, typer.Option(help="One client of a data set that is stored in partitions.", min=0)]
 SchemaFile = Annotated[Path | None, typer.Option("--schema", help="Schema of the file (TOML).")]
@@ -40,8 +45,13 @@ def load_table(
     quasi: str | None = None,
     missing: str | None = None,
     encoding: str = "utf-8",
+    also: Collection[str] | None = None,
 ) -> Table:
-    """The table a command works on: a file with a schema or chosen columns, or a data set by name."""
+    """The table a command works on: a file with a schema or chosen columns, or a data set by name.
+
+    ``also`` names the columns that are needed besides the quasi-identifiers; None takes all. Only a Parquet file is
+    read by columns.
+    """
     if (file is None) == (dataset is None):
         raise ConfigError("Give either an input file or --dataset NAME.")
     if dataset is not None:
@@ -49,7 +59,7 @@ def load_table(
     if client is not None:
         raise ConfigError("--client goes with --dataset.")
     assert file is not None
-    return _load_file(file, schema, quasi, missing or "error", encoding)
+    return _load_file(file, schema, quasi, missing or "error", encoding, also)
 
 
 def _load_dataset(name: str, client: int | None, schema: Path | None, quasi: str | None, missing: str | None) -> Table:
@@ -61,21 +71,42 @@ def _load_dataset(name: str, client: int | None, schema: Path | None, quasi: str
     return load(name, client=client)
 
 
-def _load_file(file: Path, schema: Path | None, quasi: str | None, missing: Any, encoding: str) -> Table:
+def _load_file(
+    file: Path, schema: Path | None, quasi: str | None, missing: Any, encoding: str, also: Collection[str] | None
+) -> Table:
     from fedanon.data.csv_file import read_frame
-    from fedanon.data.infer import numeric_schema
-    from fedanon.data.schema import Schema
+    from fedanon.data.parquet_format import is_parquet
     from fedanon.data.table import Table
+
+    if is_parquet(file):
+        source = parquet_source(file, schema, quasi)
+        return source.table(missing=missing, also=source.schema.names if also is None else also)
+    declared = _declared(schema, quasi)
+    frame = read_frame(file, encoding=encoding)
+    return Table.from_frame(frame, declared or _all_numeric(frame, quasi), missing=missing)
+
+
+def parquet_source(file: Path, schema: Path | None, quasi: str | None) -> ParquetSource:
+    """A Parquet file with its schema or chosen columns; what is read of it is for the caller to say."""
+    from fedanon.data.parquet_file import ParquetSource
+    from fedanon.data.parquet_format import read_frame
+
+    return ParquetSource.open(file, _declared(schema, quasi) or _all_numeric(read_frame(file), quasi))
+
+
+def _declared(schema: Path | None, quasi: str | None) -> Schema | None:
+    from fedanon.data.schema import Schema
 
     if (schema is None) == (quasi is None):
         raise ConfigError("Give either --schema FILE or --qi COLUMNS. `fedanon schema infer` proposes a schema.")
-    declared = Schema.read(schema) if schema is not None else None
-    frame = read_frame(file, encoding=encoding)
-    if declared is None:
-        assert quasi is not None
-        names = [name.strip() for name in quasi.split(",")]
-        declared = numeric_schema(frame, "all" if quasi == "all" else names)
-    return Table.from_frame(frame, declared, missing=missing)
+    return None if schema is None else Schema.read(schema)
+
+
+def _all_numeric(frame: pd.DataFrame, quasi: str | None) -> Schema:
+    from fedanon.data.infer import numeric_schema
+
+    assert quasi is not None
+    return numeric_schema(frame, "all" if quasi == "all" else [name.strip() for name in quasi.split(",")])
 
 
 def parse_settings(settings: list[str] | None) -> dict[str, str]:

@@ -16,19 +16,21 @@ app = typer.Typer(help="Propose a schema for a CSV file, or check one.", no_args
 
 @app.command("infer")
 def infer(
-    file: Annotated[Path, typer.Argument(help="CSV file with a header line.")],
+    file: Annotated[Path, typer.Argument(help="CSV file with a header line, or .parquet.")],
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Where to write it; else it is printed.")
     ] = None,
     encoding: options.Encoding = "utf-8",
 ) -> None:
     """Propose a schema: types, ranges and likely roles. A proposal only: read it before you use it."""
+    from fedanon.data import csv_file, parquet_format
     from fedanon.data.atomic import atomic_write
-    from fedanon.data.csv_file import read_frame
     from fedanon.data.infer import PROPOSAL, infer_schema
     from fedanon.data.schema_toml import schema_toml
 
-    text = schema_toml(infer_schema(read_frame(file, encoding=encoding), name=file.stem), comment=PROPOSAL)
+    is_parquet = parquet_format.is_parquet(file)
+    frame = parquet_format.read_frame(file) if is_parquet else csv_file.read_frame(file, encoding=encoding)
+    text = schema_toml(infer_schema(frame, name=file.stem), comment=PROPOSAL)
     if output is None:
         typer.echo(text, nl=False)
         return

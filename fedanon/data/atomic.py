@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BufferedRandom
 from pathlib import Path
 
 from fedanon.errors import DataError
 
 
 def atomic_write(path: str | Path, data: bytes | str, *, mode: int = 0o666) -> None:
-    """Write ``data`` to ``path``; a reader sees the old file or the whole new one, and a failure leaves no trace.
+    """Write ``data`` to ``path`` as :func:`atomic_file` does."""
+    with atomic_file(path, mode=mode) as file:
+        file.write(data.encode() if isinstance(data, str) else data)
 
-    ``mode`` are the permissions of the new file, before the umask.
+
+@contextmanager
+def atomic_file(path: str | Path, *, mode: int = 0o666) -> Iterator[BufferedRandom]:
+    """A file to write and read; a reader of ``path`` sees the old one or the whole new one.
+
+    The file takes its name when the block ends; if the block raises, nothing is left of it. ``mode`` are the
+    permissions of the new file, before the umask.
 
     Raises
     ------
@@ -23,20 +34,16 @@ def atomic_write(path: str | Path, data: bytes | str, *, mode: int = 0o666) -> N
     # in the same folder, since only a move within one file system is atomic
     draft = path.with_name(f".{path.name[:100]}.{secrets.token_hex(8)}.tmp")
     try:
-        _write_through(draft, data.encode() if isinstance(data, str) else data, mode)
+        with open(draft, "x+b", opener=lambda name, flags: os.open(name, flags, mode)) as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
         draft.replace(path)
         _sync_folder(path.parent)
     except OSError as error:
         raise DataError(f"The file {path} cannot be written: {error.strerror or 'unknown reason'}.") from None
     finally:
         _discard(draft)
-
-
-def _write_through(path: Path, data: bytes, mode: int) -> None:
-    with open(path, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def _sync_folder(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""A release on disk: a CSV file and beside it a manifest that says how it came about.
+"""A release on disk: a CSV or Parquet file and beside it a manifest that says how it came about.
 
 The manifest is for the steward, not for the public: with the seed, random noise could be drawn again and taken off.
 Both files are a function of the release alone (no clock), so the same input and seed give the same bytes.
@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import io
 import json
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,9 +24,10 @@ from fedanon.data.csv_file import read_frame
 from fedanon.data.formula_guard import guard, unguard
 from fedanon.data.groups import Groups
 from fedanon.data.hierarchy import ROOT
+from fedanon.data.parquet_format import batches, column_types, is_parquet, read_columns, write_frame
 from fedanon.data.release import Release
 from fedanon.data.schema import Schema
-from fedanon.data.table import Table
+from fedanon.data.table import Table, texts
 from fedanon.errors import DataError, PrivacyViolationError, SchemaError
 
 NO_CLAIM = "Nothing is promised about this table."
@@ -41,18 +44,18 @@ def write_release(release: Release, table: Table, path: str | Path) -> Path:
     ----------
     release : what is published.
     table : what it was made from.
-    path : the CSV file; an older one is replaced.
+    path : the file; Parquet if its name ends in .parquet, else CSV. An older one is replaced.
 
     Returns
     -------
-    The path of the CSV file. A manifest beside it means that both were written whole.
+    The path of the file. A manifest beside it means that both were written whole.
     """
     path = Path(path)
-    _verify(release, table)
-    data = _csv_text(release.to_frame()).encode()
-    document = manifest(release, table, hashlib.sha256(data).hexdigest())
-    text = json.dumps(document, indent=2, sort_keys=True, default=_plain) + "\n"
-    _forget(manifest_path(path))
+    verify_claim(release, table)
+    kind = "parquet" if is_parquet(path) else "csv"
+    data = _parquet_bytes(release.to_frame()) if kind == "parquet" else _csv_text(release.to_frame()).encode()
+    text = manifest_text(release, table, hashlib.sha256(data).hexdigest(), kind)
+    forget(manifest_path(path))
     atomic_write(path, data)
     atomic_write(manifest_path(path), text)
     return path
@@ -63,7 +66,13 @@ def manifest_path(path: str | Path) -> Path:
     return Path(f"{path}.manifest.json")
 
 
-def manifest(release: Release, table: Table, csv_sha256: str) -> dict[str, Any]:
+def manifest_text(release: Release, table: Table, digest: str, kind: str) -> str:
+    """The manifest of a release whose file of this ``kind`` (csv, parquet) has the SHA-256 ``digest``."""
+    document = {**manifest(release, table), f"{kind}_sha256": digest}
+    return json.dumps(document, indent=2, sort_keys=True, default=_plain) + "\n"
+
+
+def manifest(release: Release, table: Table) -> dict[str, Any]:
     """What is known about a release: origin, claim, size, columns and hashes; no cell."""
     classes = release.classes
     people = classes.sizes if table.persons is None else classes.distinct(table.persons)
@@ -80,15 +89,21 @@ def manifest(release: Release, table: Table, csv_sha256: str) -> dict[str, Any]:
         "missing": table.missing,
         "columns": [{"name": a.name, "role": str(a.role)} for a in release.schema.attributes],
         "schema_sha256": release.schema.sha256,
-        "csv_sha256": csv_sha256,
     }
 
 
-def _verify(release: Release, table: Table) -> None:
+def verify_claim(release: Release, table: Table) -> None:
+    """Raise unless the release fits its table and keeps its claim."""
     if len(release) != len(table):
         raise PrivacyViolationError(f"The release has {len(release)} rows, its table {len(table)}.")
     if release.claim is not None:
         release.claim.check(release, table)
+
+
+def _parquet_bytes(frame: pd.DataFrame) -> bytes:
+    buffer = io.BytesIO()
+    write_frame(buffer, frame)
+    return buffer.getvalue()
 
 
 def _csv_text(frame: pd.DataFrame) -> str:
@@ -107,7 +122,7 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else str(value)
 
 
-def _forget(path: Path) -> None:
+def forget(path: Path) -> None:
     """Remove the manifest of an older release, so that it is never beside a table it does not describe."""
     try:
         path.unlink(missing_ok=True)
@@ -124,7 +139,8 @@ class ReleasedFrame:
 
     Parameters
     ----------
-    frame : the published columns as text; an empty cell is missing.
+    frame : the published columns as text, of a Parquet file only the quasi-identifiers and those asked for; an empty
+        cell is missing.
     quasi_identifiers : names of the quasi-identifying columns.
     suppressed : which rows publish nothing.
     classes : rows with equal quasi-identifiers.
@@ -139,28 +155,46 @@ class ReleasedFrame:
         return len(self.frame)
 
 
-def read_release(path: str | Path, schema: Schema) -> ReleasedFrame:
-    """Read a release from its CSV file; ``schema`` is that of the original table."""
-    frame = read_frame(path, separator=",")
-    frame.columns = pd.Index([unguard(name) for name in frame.columns])
-    _check_published(frame, schema)
-    frame = frame[schema.published].apply(lambda column: column.map(unguard, na_action="ignore"))
+def read_release(path: str | Path, schema: Schema, *, also: Collection[str] = ()) -> ReleasedFrame:
+    """Read a release from its file; ``schema`` is that of the original table.
+
+    Of a Parquet file (by its name) only the quasi-identifiers and the columns ``also`` are held.
+    """
     names = tuple(a.name for a in schema.quasi_identifiers)
+    columnar = is_parquet(path)
+    frame = _read_parquet(Path(path), schema, {*names, *also}) if columnar else _read_csv(path, schema)
     _refuse_empty(frame, names)
-    suppressed = _suppressed(frame, names)
+    hidden = _hidden(frame, names)
+    blank = _blank_rows(Path(path), schema, hidden) if columnar else frame.drop(columns=list(names)).isna().all(axis=1)
+    suppressed = hidden & np.asarray(blank, dtype=bool)
     codes = [pd.factorize(frame[name], sort=True)[0] for name in names]
     equal = Groups.equal_rows(np.column_stack(codes) if codes else np.empty((len(frame), 0)))
     return ReleasedFrame(frame, names, suppressed, Groups.of(np.where(suppressed, -1, equal.labels)))
 
 
-def _check_published(frame: pd.DataFrame, schema: Schema) -> None:
-    absent = [name for name in schema.published if name not in frame]
+def _read_csv(path: str | Path, schema: Schema) -> pd.DataFrame:
+    frame = read_frame(path, separator=",")
+    frame.columns = pd.Index([unguard(name) for name in frame.columns])
+    _check_published(list(frame.columns), schema)
+    return pd.DataFrame({name: frame[name].map(unguard, na_action="ignore") for name in schema.published})
+
+
+def _read_parquet(path: Path, schema: Schema, wanted: set[str]) -> pd.DataFrame:
+    columns, rows = column_types(path)
+    _check_published([name for name, _ in columns], schema)
+    names = [name for name in schema.published if name in wanted]
+    frame = read_columns(path, names)
+    return pd.DataFrame({name: texts(frame[name]) for name in names}, index=pd.RangeIndex(rows))
+
+
+def _check_published(names: Sequence[str], schema: Schema) -> None:
+    absent = [name for name in schema.published if name not in names]
     if absent:
         raise SchemaError(f"The release lacks {len(absent)} columns of the schema: {', '.join(absent[:10])}.")
-    leaked = [name for name in schema.identifying if name in frame]
+    leaked = [name for name in schema.identifying if name in names]
     if leaked:
         raise SchemaError(f"The file holds identifying columns, so it is no release: {', '.join(leaked[:10])}.")
-    extra = len(frame.columns) - len(schema.published)
+    extra = len(names) - len(schema.published)
     if extra:
         raise SchemaError(f"The release has {extra} columns that the schema does not declare.")
 
@@ -172,10 +206,18 @@ def _refuse_empty(frame: pd.DataFrame, names: tuple[str, ...]) -> None:
             raise DataError(f"The quasi-identifier {name!r} of the release has {empty} empty cells.")
 
 
-def _suppressed(frame: pd.DataFrame, names: tuple[str, ...]) -> NDArray[np.bool_]:
-    """Rows with '*' in every quasi-identifier and nothing else."""
+def _hidden(frame: pd.DataFrame, names: tuple[str, ...]) -> NDArray[np.bool_]:
+    """Rows with '*' in every quasi-identifier."""
     if not names:
         return np.zeros(len(frame), dtype=bool)
-    quasi = frame[list(names)]
-    rest = frame.drop(columns=list(names))
-    return np.asarray((quasi == ROOT).all(axis=1) & rest.isna().all(axis=1), dtype=bool)
+    return np.asarray((frame[list(names)] == ROOT).all(axis=1), dtype=bool)
+
+
+def _blank_rows(path: Path, schema: Schema, hidden: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Rows of a Parquet file whose other columns are empty; the file is read for it only if any row is hidden."""
+    quasi = {a.name for a in schema.quasi_identifiers}
+    others = [name for name in schema.published if name not in quasi]
+    if not others or not hidden.any():
+        return hidden
+    parts = batches(path, others)
+    return np.concatenate([np.all([c.is_null().to_numpy(False) for c in part.columns], axis=0) for part in parts])

@@ -5,6 +5,8 @@ A schema is written in TOML::
     name = "ward"
     target = "diagnosis"
     missing_values = ["?"]            # text that means missing, besides the empty cell
+    weight = "design_weight"          # optional: how many people of the population a record stands for
+    household = "household_number"    # optional: whose records belong together
 
     [attributes.age]
     role = "quasi_identifying"        # identifying | quasi_identifying | sensitive | insensitive
@@ -103,6 +105,8 @@ class Schema:
     person_id : the identifying column that names a person; k then counts persons, not rows.
     missing_values : text that means missing, besides the empty cell.
     title : a line about the data.
+    weight : the numeric column of sampling weights, if the table is a sample; it may be identifying.
+    household : the column that names a record's household, if any; it may be identifying.
     """
 
     attributes: tuple[Attribute, ...]
@@ -111,17 +115,22 @@ class Schema:
     person_id: str | None = None
     missing_values: tuple[str, ...] = ()
     title: str = ""
+    weight: str | None = None
+    household: str | None = None
 
     def __post_init__(self) -> None:
         names = self.names
         if len(set(names)) < len(names):
             repeated = sorted({name for name in names if names.count(name) > 1})
             raise SchemaError(f"The schema declares columns twice: {', '.join(repeated)}.")
-        for what, name in (("target", self.target), ("person_id", self.person_id)):
+        for what in ("target", "person_id", "weight", "household"):
+            name = getattr(self, what)
             if name is not None and name not in names:
                 raise SchemaError(f"The {what} column {name!r} is not declared in the schema.")
         if self.person_id is not None and self[self.person_id].role is not Role.IDENTIFYING:
             raise SchemaError(f"The person_id column {self.person_id!r} must have the role 'identifying'.")
+        if self.weight is not None and not isinstance(self[self.weight], Numeric):
+            raise SchemaError(f"The weight column {self.weight!r} must be numeric.")
         for attribute in self.quasi_identifiers:
             if attribute.name == self.target:
                 raise SchemaError(f"The target column {attribute.name!r} cannot be a quasi-identifier.")
@@ -207,7 +216,7 @@ class Schema:
     @classmethod
     def from_dict(cls, document: Mapping[str, Any], *, folder: Path | None = None) -> Schema:
         """Build from the parsed TOML document; ``folder`` is where hierarchy files are looked for."""
-        known = {"name", "title", "target", "person_id", "missing_values", "attributes"}
+        known = {"name", "title", "target", "person_id", "missing_values", "weight", "household", "attributes"}
         _refuse_unknown("The schema", document, known)
         columns = document.get("attributes")
         if not isinstance(columns, Mapping) or not columns:
@@ -222,12 +231,14 @@ class Schema:
             target=document.get("target"),
             person_id=document.get("person_id"),
             missing_values=tuple(tokens),
+            weight=document.get("weight"),
+            household=document.get("household"),
         )
 
     def to_dict(self) -> dict[str, Any]:
         """The document :meth:`from_dict` reads; hierarchies are written out in full."""
         document: dict[str, Any] = {"name": self.name}
-        for key in ("title", "target", "person_id"):
+        for key in ("title", "target", "person_id", "weight", "household"):
             if getattr(self, key):
                 document[key] = getattr(self, key)
         if self.missing_values:

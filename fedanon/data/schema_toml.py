@@ -24,7 +24,7 @@ def schema_toml(schema: Schema, *, comment: str = "") -> str:
 
 def _head(schema: Schema) -> Iterator[str]:
     yield f"name = {_text(schema.name)}"
-    for key in ("title", "target", "person_id"):
+    for key in ("title", "target", "person_id", "weight", "household"):
         if getattr(schema, key):
             yield f"{key} = {_text(getattr(schema, key))}"
     if schema.missing_values:

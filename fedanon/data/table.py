@@ -83,6 +83,8 @@ class Table:
     codes : one row a record, one column a quasi-identifier.
     persons : number of the person of each row, or None where a row is a person.
     missing : how missing quasi-identifiers are treated.
+    weights : sampling weight of each row, or None where the table is no weighted sample.
+    households : number of the household of each row, or None where the schema names none.
     """
 
     frame: pd.DataFrame
@@ -91,6 +93,8 @@ class Table:
     codes: IntArray
     persons: IntArray | None = None
     missing: MissingPolicy = "error"
+    weights: FloatArray | None = None
+    households: IntArray | None = None
 
     @classmethod
     def from_frame(cls, frame: pd.DataFrame, schema: Schema, *, missing: MissingPolicy = "error") -> Table:
@@ -101,7 +105,7 @@ class Table:
         """
         if missing not in get_args(MissingPolicy):
             raise ConfigError(f"The 'missing' parameter must be one of: {', '.join(get_args(MissingPolicy))}.")
-        _check_columns(frame, schema)
+        check_columns([str(name) for name in frame.columns], len(frame), schema)
         kept = frame[schema.published]
         coded = [_encode(frame[attribute.name], attribute, schema, missing) for attribute in schema.quasi_identifiers]
         codes = np.column_stack([codes for _, codes in coded]) if coded else np.empty((len(frame), 0), dtype=np.int32)
@@ -110,8 +114,10 @@ class Table:
             schema=schema.replacing(*(column.attribute for column, _ in coded)),
             columns=tuple(column for column, _ in coded),
             codes=np.ascontiguousarray(codes, dtype=np.int32),
-            persons=_persons(frame, schema),
+            persons=_numbered(frame, "person_id", schema.person_id),
             missing=missing,
+            weights=_weights(frame, schema),
+            households=_numbered(frame, "household", schema.household),
         )
 
     def __len__(self) -> int:
@@ -132,13 +138,14 @@ class Table:
                 values = column.values[used]
                 column = replace(column, values=values, has_missing=bool(np.isnan(values).any()))
             columns.append(column)
-        persons = None if self.persons is None else np.unique(self.persons[rows], return_inverse=True)[1]
         return replace(
             self,
             frame=self.frame.iloc[rows],
             columns=tuple(columns),
             codes=codes,
-            persons=None if persons is None else persons.astype(np.int32),
+            persons=_renumbered(self.persons, rows),
+            weights=None if self.weights is None else self.weights[rows],
+            households=_renumbered(self.households, rows),
         )
 
     @cached_property
@@ -151,7 +158,8 @@ class Table:
         """Hash of the rows and the schema."""
         digest = hashlib.sha256(self.schema.sha256.encode())
         digest.update(pd.util.hash_pandas_object(self.frame, index=False).to_numpy().tobytes())
-        digest.update(b"" if self.persons is None else self.persons.tobytes())
+        for column in (self.persons, self.weights, self.households):
+            digest.update(b"" if column is None else column.tobytes())
         return digest.hexdigest()
 
     def with_taxonomies(self) -> Table:
@@ -162,16 +170,17 @@ class Table:
                 schema = schema.replacing(Categorical(attribute.name, attribute.role, attribute.hierarchy))
         if schema is self.schema:
             return self
-        plain = replace(schema, person_id=None, attributes=tuple(a for a in schema.attributes if a.name in frame))
+        declared = tuple(a for a in schema.attributes if a.name in frame)
+        plain = replace(schema, person_id=None, weight=None, household=None, attributes=declared)
         coded = Table.from_frame(frame, plain, missing=self.missing)
-        return replace(coded, persons=self.persons)
+        return replace(coded, persons=self.persons, weights=self.weights, households=self.households)
 
 
 # ---- checks and encoding ------------------------------------------------------------------------
 
 
-def _check_columns(frame: pd.DataFrame, schema: Schema) -> None:
-    names = [str(name) for name in frame.columns]
+def check_columns(names: Sequence[str], rows: int, schema: Schema) -> None:
+    """Raise unless the columns of the data are those of ``schema`` and there are rows."""
     present, declared = set(names), set(schema.names)
     absent = [name for name in schema.names if name not in present]
     if absent:
@@ -185,7 +194,7 @@ def _check_columns(frame: pd.DataFrame, schema: Schema) -> None:
         raise SchemaError(
             f"The data have {len(undeclared)} columns that the schema does not declare: {_some(undeclared)}."
         )
-    if len(frame) == 0:
+    if rows == 0:
         raise DataError("The table has no rows.")
 
 
@@ -194,14 +203,30 @@ def _some(names: Sequence[str], most: int = 10) -> str:
     return ", ".join(names[:most]) + more
 
 
-def _persons(frame: pd.DataFrame, schema: Schema) -> IntArray | None:
-    if schema.person_id is None:
+def _numbered(frame: pd.DataFrame, what: str, name: str | None) -> IntArray | None:
+    """A number for every distinct value of the column that plays the part ``what``."""
+    if name is None:
         return None
-    ids = frame[schema.person_id]
-    absent = int(ids.isna().sum())
+    absent = int(frame[name].isna().sum())
     if absent:
-        raise SchemaError(f"The person_id column {schema.person_id!r} has {absent} missing values.")
-    return pd.factorize(ids, sort=True)[0].astype(np.int32)
+        raise SchemaError(f"The {what} column {name!r} has {absent} missing values.")
+    return pd.factorize(frame[name], sort=True)[0].astype(np.int32)
+
+
+def _renumbered(numbered: IntArray | None, rows: NDArray[Any]) -> IntArray | None:
+    return None if numbered is None else np.unique(numbered[rows], return_inverse=True)[1].astype(np.int32)
+
+
+def _weights(frame: pd.DataFrame, schema: Schema) -> FloatArray | None:
+    if schema.weight is None:
+        return None
+    attribute = schema[schema.weight]
+    assert isinstance(attribute, Numeric)
+    weights = numbers(frame[schema.weight], attribute, missing_mask(frame[schema.weight], schema))
+    bad = int((~(weights > 0)).sum())
+    if bad:
+        raise SchemaError(f"The weight column {schema.weight!r} has {bad} values that are missing or not above 0.")
+    return weights
 
 
 def missing_mask(column: pd.Series[Any], schema: Schema) -> NDArray[np.bool_]:

@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+import json
+import os
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
 import numpy as np
+import pandas as pd
 import pytest
 
 from fedanon.anonymizers.blocks import Blocks
 from fedanon.anonymizers.progress import watching
 from fedanon.anonymizers.top_down_greedy import TopDownGreedy
 from fedanon.data.datasets import load
+from fedanon.data.reconstruction import reconstruct
+from fedanon.data.release_file import read_release
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError
+from fedanon.metrics import evaluate
 from fedanon.metrics.information_loss import ncp
+
+STOPPED = ("The search was stopped before its budget was used.",)
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +71,124 @@ def test_progress_runs_over_all_blocks_and_may_be_stopped(adult: Table) -> None:
     with watching(lambda share, _: shares.append(share) is not None):
         method.anonymize(adult, rng=0)
     assert len(shares) < full / 2
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_stopped_search_is_noted(adult: Table, workers: int) -> None:
+    method = Blocks(k=5, block_size=700, iterations=400_000, workers=workers)
+    with watching(lambda _share, _loss: False):
+        assert method.anonymize(adult, rng=0).provenance.notes == STOPPED
+
+
+def run_script(script: str) -> Any:
+    """Run in an interpreter and a group of processes of its own; the last line it prints is JSON."""
+    command = [sys.executable, "-c", script]
+    streams: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, start_new_session=True, **streams) as process:
+        try:
+            out, err = process.communicate(timeout=100)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # a cluster must not outlive a failed test
+    assert process.returncode == 0, err
+    return json.loads(out.splitlines()[-1])
+
+
+INTERRUPTED = """
+import json, os, signal, threading, time
+from multiprocessing import active_children
+import numpy as np
+from fedanon.anonymizers.blocks import Blocks
+from fedanon.data.datasets import load
+
+def interrupt():
+    while not active_children():
+        time.sleep(0.05)
+    time.sleep(1)  # some workers may still be starting, which must not matter
+    os.killpg(0, signal.SIGINT)
+
+if __name__ == "__main__":
+    threading.Thread(target=interrupt, daemon=True).start()
+    table = load("adult").take(np.arange(0, 30000, 10))
+    begin = time.perf_counter()
+    release = Blocks(k=5, block_size=700, seconds=600, workers=2).anonymize(table, rng=0)
+    print(json.dumps({"notes": release.provenance.notes, "seconds": time.perf_counter() - begin}))
+"""
+
+
+def test_an_interrupt_ends_the_processes_with_what_they_have() -> None:
+    found = run_script(INTERRUPTED)
+    assert tuple(found["notes"]) == STOPPED
+    assert found["seconds"] < 90
+
+
+ON_RAY = """
+import json
+import numpy as np
+import ray
+from fedanon.anonymizers.blocks import Blocks
+from fedanon.data.datasets import load
+
+table = load("adult").take(np.arange(0, 30000, 10))
+release = Blocks(k=5, block_size=700, iterations=20_000, workers=2, engine="ray").anonymize(table, rng=3)
+assert not ray.is_initialized(), "the cluster ends with the work"
+print(json.dumps(release.groups.labels.tolist()))
+"""
+
+
+def test_ray_changes_nothing(adult: Table) -> None:
+    alone = Blocks(k=5, block_size=700, iterations=20_000).anonymize(adult, rng=3)
+    np.testing.assert_array_equal(run_script(ON_RAY), alone.groups.labels)
+
+
+STOPPED_ON_RAY = """
+import json
+import numpy as np
+import ray
+from fedanon.anonymizers.blocks import Blocks
+from fedanon.anonymizers.progress import watching
+from fedanon.data.datasets import load
+
+table = load("adult").take(np.arange(0, 30000, 10))
+ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+with watching(lambda share, loss: False):
+    method = Blocks(k=5, block_size=700, iterations=400_000, workers=2, engine="ray")
+    notes = method.anonymize(table, rng=3).provenance.notes
+assert ray.is_initialized(), "a cluster that was there stays"
+ray.shutdown()
+print(json.dumps(notes))
+"""
+
+
+@pytest.mark.slow
+def test_a_stopped_search_is_noted_on_ray() -> None:
+    assert tuple(run_script(STOPPED_ON_RAY)) == STOPPED
+
+
+def test_without_ray_the_error_names_the_extra(adult: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(ConfigError, match=r"fedanon\[simulation\]"):
+        Blocks(k=5, method="tdg", engine="ray").anonymize(adult, rng=0)
+
+
+def test_loss_and_risk_are_those_of_the_blocks_put_together(adult: Table, tmp_path: Path) -> None:
+    """Merging is exact: the releases of the blocks, as published and one below the other, measure the same."""
+    method = Blocks(k=5, method="tdg", block_size=400)
+    whole = method.anonymize(adult, rng=0)
+    rng = np.random.default_rng(0)
+    blocks = method.blocks(adult, rng)
+    parts = [
+        (rows, part := adult.take(rows), method.inner(1.0).anonymize(part, rng=stream))
+        for rows, stream in zip(blocks, rng.spawn(len(blocks)), strict=True)
+    ]
+    assert len(parts) > 3
+    published = pd.concat([release.to_frame().set_axis(rows) for rows, _, release in parts]).sort_index()
+    published.to_csv(tmp_path / "parts.csv", index=False)
+    together = reconstruct(read_release(tmp_path / "parts.csv", adult.schema), adult)
+    measures = ["ncp", "ncp_published", "linkage_expected", "linkage_first", "k_reached"]
+    assert evaluate(adult, together, measures) == pytest.approx(evaluate(adult, whole, measures), rel=1e-12)
+    mean = sum(len(part) * ncp(part, release) for _, part, release in parts) / len(adult)
+    assert ncp(adult, whole) == pytest.approx(mean, rel=1e-12)
 
 
 def test_the_method_must_claim_k() -> None:

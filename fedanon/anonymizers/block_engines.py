@@ -1,0 +1,135 @@
+"""Blocks worked on one after the other, or side by side by processes of this machine.
+
+Every engine gives what the first one gives for the same tasks: a block brings its own random numbers. A search that is
+stopped, by a watcher or by Ctrl-C, ends with the best it has, and so do the blocks that come after.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from multiprocessing import active_children, get_context
+from multiprocessing.synchronize import Event
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedanon.anonymizers import progress
+from fedanon.anonymizers.base import KAnonymizer, Rng
+from fedanon.data.table import Table
+
+T = TypeVar("T")
+
+
+class Task(NamedTuple):
+    """A block, the method for it and its random numbers."""
+
+    method: KAnonymizer
+    block: Table
+    rng: Rng
+
+
+class Found(NamedTuple):
+    """Class of every row of a block, and what the method has to say."""
+
+    labels: NDArray[np.int32]
+    notes: tuple[str, ...]
+
+
+def work(task: Task) -> Found:
+    """Anonymise a block."""
+    draft = task.method.draft(task.block, task.rng)
+    return Found(draft.groups.labels, draft.notes)
+
+
+def one_by_one(tasks: list[Task]) -> list[Found]:
+    """In this process."""
+    total = sum(len(task.block) for task in tasks)
+    found: list[Found] = []
+    done, going = 0, True
+    for task in tasks:
+        end = done + len(task.block)
+        with progress.part(done / total, end / total) if going else progress.watching(progress.stop):
+            found.append(work(task))
+        done, going = end, going and not found[-1].notes
+    return found
+
+
+def over_processes(tasks: list[Task], workers: int) -> list[Found]:
+    """In ``workers`` processes of this machine."""
+    # a fresh interpreter for each worker: forking a process with threads is not safe
+    context = get_context("spawn")
+    stopped, others = context.Event(), active_children()
+    requests = StopRequests(tasks, stopped.set)
+    with ProcessPoolExecutor(min(workers, len(tasks)), context, _watch, (stopped,)) as pool:
+        try:
+            with _interrupts_ignored():
+                futures = [pool.submit(work, task) for task in tasks]
+            found: list[Found] = []
+            for number, future in enumerate(futures, start=1):
+                found.append(requests.during(future.result))
+                requests.report(number / len(tasks))
+        except BaseException:
+            for process in active_children():
+                if process not in others:
+                    process.terminate()
+            raise
+    return found
+
+
+class StopRequests:
+    """What a watcher or Ctrl-C asks of this process is passed on to those that work.
+
+    Parameters
+    ----------
+    tasks : what they work on, all with the same method.
+    stop : lets their searches end with what they have.
+    """
+
+    def __init__(self, tasks: list[Task], stop: Callable[[], Any]) -> None:
+        # a method with a budget of time searches until it is used
+        self.searching = hasattr(tasks[0].method, "seconds")
+        self.stop = stop
+        self.asked = False
+
+    def during(self, wait: Callable[[], T]) -> T:
+        """The result of ``wait``, also if Ctrl-C is pressed; pressed again, or where nothing searches, it is obeyed."""
+        while True:
+            try:
+                return wait()
+            except KeyboardInterrupt:
+                if self.asked or not self.searching:
+                    raise
+                self.ask()
+
+    def report(self, share: float) -> None:
+        """Tell the watcher how much is done, and pass on its answer."""
+        if not progress.report(share, np.nan):
+            self.ask()
+
+    def ask(self) -> None:
+        """Stop the searches."""
+        self.asked = True
+        self.stop()
+
+
+def _watch(stopped: Event) -> None:
+    """Let every search of a worker see whether it has been stopped."""
+    progress.watch(lambda _share, _loss: not stopped.is_set())
+
+
+@contextmanager
+def _interrupts_ignored() -> Iterator[None]:
+    """Processes started inside the block are spared Ctrl-C, which would end those that are only starting."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
