@@ -18,6 +18,7 @@ from fedanon.cli import (
     node,
     report,
     schema,
+    sdc,
     server,
     simulate,
     tour,
@@ -57,6 +58,7 @@ app.add_typer(experiment.app, name="experiment")
 app.command("report")(report.report)
 app.add_typer(data.app, name="data")
 app.add_typer(schema.app, name="schema")
+app.add_typer(sdc.app, name="sdc")
 app.add_typer(server.app, name="server")
 app.add_typer(node.app, name="node")
 app.add_typer(federation.app, name="federation")

@@ -8,6 +8,9 @@ from typing import Any, get_type_hints
 from fedanon.cli import options
 from fedanon.cli.output import print_json, print_table
 
+#: the groups of methods, and how a list of them is headed
+TITLES = {"grouping": "Anonymizers", "perturbative": "Perturbative methods: they change values"}
+
 
 def methods(as_json: options.Json = False) -> None:
     """List the anonymizers and their parameters."""
@@ -17,22 +20,34 @@ def methods(as_json: options.Json = False) -> None:
     if as_json:
         print_json(found)
         return
-    rows = []
-    for entry in found:
-        parameters = "\n".join(f"{p['name']}={p['default']}: {p['help']}" for p in entry["parameters"])
-        rows.append((entry["name"], entry["claim"], entry["summary"], parameters))
-    print_table("Anonymizers", ["name", "claims", "what it does", "parameters"], rows)
+    for group, title in TITLES.items():
+        rows = [_row(entry) for entry in found if entry["group"] == group]
+        print_table(title, ["name", "claims", "what it does", "parameters"], rows)
+
+
+def _row(entry: dict[str, Any]) -> tuple[str, str, str, str]:
+    parameters = "\n".join(f"{p['name']}={p['default']}: {p['help']}" for p in entry["parameters"])
+    return entry["name"], entry["claim"], entry["summary"], parameters
+
+
+def _claim(component: Any) -> str:
+    from fedanon.anonymizers.base import Anonymizer, KAnonymizer
+
+    if issubclass(component, KAnonymizer):
+        return "k-anonymity"
+    return "nothing" if component.claim is Anonymizer.claim else "k-anonymity, if all columns are changed"
 
 
 def _describe(name: str, component: Any) -> dict[str, Any]:
-    from fedanon.anonymizers.base import KAnonymizer
+    from fedanon.anonymizers.perturbative.base import Perturbative
     from fedanon.parameters import describe
 
     hints = get_type_hints(component)
     return {
         "name": name,
+        "group": "perturbative" if issubclass(component, Perturbative) else "grouping",
         "summary": (component.__doc__ or "").strip().split("\n\n")[0].replace("\n    ", " "),
-        "claim": "k-anonymity" if issubclass(component, KAnonymizer) else "nothing",
+        "claim": _claim(component),
         "numeric_only": component.numeric_only,
         "parameters": [
             {

@@ -11,8 +11,12 @@ from typing import Any
 
 def print_json(value: Any) -> None:
     """One JSON value on standard output; numbers that do not exist become null."""
-    json.dump(_jsonable(value), sys.stdout, indent=2)
-    sys.stdout.write("\n")
+    sys.stdout.write(json_text(value))
+
+
+def json_text(value: Any) -> str:
+    """A JSON value as lines of text; numbers that do not exist become null."""
+    return json.dumps(_jsonable(value), indent=2) + "\n"
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

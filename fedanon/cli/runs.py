@@ -50,21 +50,13 @@ def make_anonymizer(method: str, k: int | None, settings: Mapping[str, Any]) -> 
 
 def run(anonymizer: Anonymizer, table: Table, seed: int) -> tuple[Release, dict[str, Any]]:
     """Anonymise and measure; ``seconds`` is the time of the anonymisation alone, verification included."""
-    from fedanon.metrics import evaluate
-
     start = time.perf_counter()
     release = anonymizer.anonymize(table, rng=seed)
     seconds = time.perf_counter() - start
-    measured: dict[str, Any] = evaluate(table, release, MEASURES)
-    for name in COUNTS:
-        measured[name] = int(measured[name])
     return release, {
         "method": anonymizer.name,
         "k": getattr(anonymizer, "k", None),
-        "n": len(table),
-        "people": table.n_persons,
-        "suppressed": int(release.suppressed.sum()),
-        **measured,
+        **measure(table, release),
         "claim": None if release.claim is None else release.claim.describe(),
         "notes": list(release.provenance.notes),
         "parameters": dict(release.provenance.parameters),
@@ -72,3 +64,14 @@ def run(anonymizer: Anonymizer, table: Table, seed: int) -> tuple[Release, dict[
         "version": release.provenance.version,
         "seconds": round(seconds, 4),
     }
+
+
+def measure(table: Table, release: Release) -> dict[str, Any]:
+    """Sizes and the measures of a release of ``table``."""
+    from fedanon.metrics import evaluate
+
+    measured: dict[str, Any] = evaluate(table, release, MEASURES)
+    for name in COUNTS:
+        measured[name] = int(measured[name])
+    suppressed = int(release.suppressed.sum())
+    return {"n": len(table), "people": table.n_persons, "suppressed": suppressed, **measured}

@@ -1,32 +1,40 @@
 """A grid of a TOML file becomes cells: every list is an axis, every combination a cell.
 
 The methods are the outermost axis; each may override any other key of its grid (its own list of k, fewer seeds).
-A method without k gives one cell whatever the list of k. ``methods = "all"`` means every registered one, ``"mixed"``
-those that also take categorical columns; ``adjust`` lists those of them that need settings.
+A method without k gives one cell whatever the list of k. ``methods = "all"`` means every registered one but the
+perturbative ones, ``"mixed"`` those of them that also take categorical columns, ``"perturbative"`` those that change
+values and run without settings; ``adjust`` lists those of the group that need settings. ``"sweeps"`` means every method
+for numbers at several values (:mod:`fedanon.harness.sweeps`), in all the ``variants`` listed. A list among a method's
+settings is an axis too.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from itertools import product
 from typing import Any
 
 from fedanon.anonymizers import ANONYMIZERS
-from fedanon.anonymizers.base import takes_k
+from fedanon.anonymizers.base import Anonymizer, takes_k
+from fedanon.anonymizers.perturbative.base import Perturbative
 from fedanon.errors import ConfigError
 from fedanon.harness.cells import Cell
+from fedanon.harness.sweeps import combinations, grid_entries
 from fedanon.harness.tasks import TASKS
 from fedanon.harness.tasks.base import MethodTask, Task
 from fedanon.parameters import build
 
 #: keys of a grid that are not a parameter of its task
-OWN_KEYS = frozenset({"name", "task", "methods", "adjust", "seeds"})
+OWN_KEYS = frozenset({"name", "task", "methods", "adjust", "variants", "seeds"})
 #: keys of a method that are not a parameter of its task
 METHOD_KEYS = frozenset({"name", "label", "set", "seeds"})
 #: parameters that take a table in TOML and JSON text in a task
 NESTED = ("model_settings", "strategy_settings")
+#: names for several methods at once
+GROUPS = ("all", "mixed", "perturbative")
+SWEPT = "sweeps"
 
 
 def expand(grid: Mapping[str, Any]) -> list[Cell]:
@@ -53,16 +61,25 @@ def _methods(name: str, task: type[Task], grid: Mapping[str, Any]) -> list[dict[
             raise ConfigError(f"The grid {name!r} lists methods, but its task has none.")
         return [{}]
     given = grid.get("methods")
-    if given in ("all", "mixed"):
-        adjusted = {entry["name"]: entry for entry in grid.get("adjust", [])}
-        names = [n for n, method in ANONYMIZERS.items() if given == "all" or not method.numeric_only]
-        given = [adjusted.get(n, n) for n in names]
+    adjusted = {entry["name"]: entry for entry in grid.get("adjust", [])}
+    if given == SWEPT:
+        return grid_entries(grid.get("variants", ["plain"]), adjusted)
+    if given in GROUPS:
+        given = [adjusted.get(n, n) for n, method in ANONYMIZERS.items() if _is_in(given, method, n in adjusted)]
     if not isinstance(given, list) or not given:
-        raise ConfigError(f'The grid {name!r} needs a list of methods, or methods = "all", or "mixed".')
+        groups = ", ".join((*GROUPS, SWEPT))
+        raise ConfigError(f"The grid {name!r} needs a list of methods, or methods = one of: {groups}.")
     methods = [{"name": entry} if isinstance(entry, str) else entry for entry in given]
     if any(not isinstance(entry, dict) or not isinstance(entry.get("name"), str) for entry in methods):
         raise ConfigError(f"Grid {name!r}: a method is a name, or a table with a name.")
     return methods
+
+
+def _is_in(group: str, method: type[Anonymizer], adjusted: bool) -> bool:
+    """Whether a method belongs to a group."""
+    if issubclass(method, Perturbative):
+        return group == "perturbative" and (adjusted or not any(entry.default is MISSING for entry in fields(method)))
+    return group == "all" or (group == "mixed" and not method.numeric_only)
 
 
 def _refuse_unknown(grid: str, given: set[str], task: type[Task]) -> None:
@@ -82,7 +99,8 @@ def _tasks(task: type[Task], grid: Mapping[str, Any], method: Mapping[str, Any])
     axes["seed"] = _seeds(method.get("seeds", grid.get("seeds", 1)))
     fixed: dict[str, Any] = {}
     if method:
-        fixed = {"method": method["name"], "settings": json.dumps(method.get("set", {}), sort_keys=True)}
+        fixed = {"method": method["name"]}
+        axes["settings"] = [json.dumps(one, sort_keys=True) for one in combinations(method.get("set", {}))]
         if not takes_k(ANONYMIZERS[method["name"]]):
             axes["k"] = [None]
     for chosen in product(*axes.values()):

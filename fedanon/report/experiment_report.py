@@ -10,6 +10,7 @@ import pandas as pd
 from fedanon._version import __version__
 from fedanon.harness.result_set import ResultSet
 from fedanon.report.charts import REFERENCE
+from fedanon.report.column_statistics import is_statistics, statistics_blocks
 from fedanon.report.document import Block, Cell, Column, Details, Document, Facts, Note, Paragraph, Section, Table
 from fedanon.report.figure_parts import Styles
 from fedanon.report.figures import figures_of
@@ -18,6 +19,8 @@ from fedanon.report.limits import limits
 from fedanon.report.places import several, with_series
 from fedanon.report.provenance import provenance
 from fedanon.report.published_figure import published_figure
+from fedanon.report.sweep_blocks import figures_of_sweep, sentences_of_sweep, tables_of_sweep
+from fedanon.report.sweep_points import is_sweep
 from fedanon.report.tables import comparison_table, differences_table, key_measures, means_table
 from fedanon.report.words import glossary
 
@@ -67,10 +70,16 @@ def _findings(found: ResultSet, results: pd.DataFrame) -> list[Block]:
         blocks.append(Note("Findings", tuple(found.manifest["findings"]), "finding"))
     baseline = str(found.manifest["baseline"])
     grids = [frame for _, frame in results.groupby("grid", sort=False)] if len(results) else []
-    read = [sentence for frame in grids for sentence in highlights(frame, baseline)][:8]
+    read = [sentence for frame in grids for sentence in _read(frame, baseline)][:8]
     if read:
         blocks.append(Note("Read from the numbers", tuple(read), "note"))
     return blocks
+
+
+def _read(frame: pd.DataFrame, baseline: str) -> list[str]:
+    if is_statistics(frame):
+        return []
+    return sentences_of_sweep(frame) if is_sweep(frame) else highlights(frame, baseline)
 
 
 def _key_facts(found: ResultSet, results: pd.DataFrame) -> tuple[tuple[str, str], ...]:
@@ -80,7 +89,7 @@ def _key_facts(found: ResultSet, results: pd.DataFrame) -> tuple[tuple[str, str]
         facts.append(("cells failed", str(len(manifest["failures"]))))
     if len(results):
         facts += [
-            ("methods", str(results["series"].nunique())),
+            ("methods", str(results["label"].nunique())),
             ("data sets", ", ".join(map(str, results["dataset"].unique()))),
         ]
         ks = sorted(results["k"].dropna().unique())
@@ -106,7 +115,14 @@ def _styles(results: pd.DataFrame, baseline: str) -> Styles:
 def _grid(
     name: str, frame: pd.DataFrame, curves: pd.DataFrame, found: ResultSet, styles: Styles, prefix: str
 ) -> Section:
-    blocks: list[Block] = [*figures_of(prefix + file_name(name), frame, curves, styles)]
+    if is_statistics(frame):
+        return Section(f"Results: {name}", statistics_blocks(frame))
+    place = prefix + file_name(name)
+    figures = figures_of_sweep(place, frame) if is_sweep(frame) else figures_of(place, frame, curves, styles)
+    ranked = tables_of_sweep(name, frame) if is_sweep(frame) else []
+    if ranked:
+        return Section(f"Results: {name}", (*figures, *ranked))
+    blocks: list[Block] = [*figures]
     key = key_measures(frame)
     interval = (
         "mean ± 95 % interval over seeds, no ± where seeds agree"
@@ -153,7 +169,9 @@ def _published(comparison: pd.DataFrame, prefix: str) -> list[Block]:
 
 
 def _glossary(frames: Sequence[pd.DataFrame]) -> list[Block]:
-    names = dict.fromkeys(name for frame in frames if len(frame) for name in frame["measure"])
+    # statistics of columns are named where they stand
+    told = [frame[frame["task"] != "statistics"] for frame in frames if len(frame)]
+    names = dict.fromkeys(name for frame in told for name in frame["measure"])
     if not names:
         return []
     words = {"lower": "lower is better", "higher": "higher is better", "neither": ""}

@@ -68,6 +68,11 @@ _SCORES = {
         "The AUC on every client's own test rows, averaged: what a federation can know.",
         "higher",
     ),
+    "cpu_seconds": Meaning(
+        "computing time (s)",
+        "Seconds one core worked on a release, verification included; of a partition, the mean over the clients.",
+        "lower",
+    ),
     "log_loss": Meaning(
         "Log loss", "How wrong the predicted probabilities are; being sure and wrong costs most. 0 is perfect.", "lower"
     ),

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.anonymizers.base import Anonymizer, KAnonymizer
+from fedanon.anonymizers.perturbative.base import Perturbative
 from fedanon.data.release import Release
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError, InfeasibleError
@@ -37,7 +38,9 @@ VARIANTS = {
     "anneal": [{}, {"iterations": 500, "restarts": 2, "recombine": True}],
     "blocks": [{"block_size": 10, "iterations": 2000}, {"block_size": 8, "method": "tdg"}],
 }
-CASES = [(name, variant) for name in ANONYMIZERS for variant in VARIANTS.get(name, [{}])]
+# methods that change values may refuse a table and promise nothing: perturbative/test_perturbative_contract.py
+NAMES = [name for name, method in ANONYMIZERS.items() if not issubclass(method, Perturbative)]
+CASES = [(name, variant) for name in NAMES for variant in VARIANTS.get(name, [{}])]
 IDS = [f"{name}-{'-'.join(map(str, variant.values()))}".rstrip("-") for name, variant in CASES]
 ORDERLESS = [case for case in CASES if not ANONYMIZERS[case[0]].row_order_matters]
 ORDINARY, SLOW = 150, 600

@@ -48,7 +48,22 @@ def test_all_methods_and_some_adjusted() -> None:
     assert {"mondrian", "gfkmc", "identity"} <= set(cells)
     assert "mdav" not in cells
     assert cells["anneal"].coordinates["settings"] == '{"iterations": 10}'
-    assert "mdav" in {cell.label for cell in parse(GRID + 'k = 5\nmethods = "all"').cells}
+    everything = {cell.label for cell in parse(GRID + 'k = 5\nmethods = "all"').cells}
+    assert "mdav" in everything
+    assert "additive_noise" not in everything | set(cells)
+
+
+def test_methods_that_change_values_are_a_group_of_their_own() -> None:
+    text = GRID + 'k = [3, 5]\nmethods = "perturbative"\nadjust = [{ name = "rounding", set = { base = 2 } }]'
+    cells = {cell.label: cell for cell in parse(text).cells}
+    assert {"additive_noise", "egadp", "rank_swapping"} <= set(cells)
+    assert not {"mdav", "identity", "mondrian"} & set(cells)
+    assert "longitudinal_reverse_mapping" not in cells, "it needs to be told the periods"
+    assert cells["rounding"].coordinates["settings"] == '{"base": 2}'
+    assert cells["egadp"].coordinates["k"] is None
+    adjusted = 'adjust = [{ name = "longitudinal_reverse_mapping", set = { periods = "a,b" } }]'
+    labels = {cell.label for cell in parse(GRID + f'k = 3\nmethods = "perturbative"\n{adjusted}').cells}
+    assert "longitudinal_reverse_mapping" in labels
 
 
 def test_the_key_follows_what_decides_the_numbers() -> None:

@@ -1,0 +1,1 @@
+"""Statistical disclosure control: methods that change values instead of generalising them. They promise nothing."""

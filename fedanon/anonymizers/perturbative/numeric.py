@@ -1,0 +1,123 @@
+"""What the perturbative methods for numeric columns share: which columns, the restrictions, and reverse mapping.
+
+A method is a pure function of matrices and a thin dataclass that calls it in :meth:`NumericPerturbation.perturb`.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedanon.anonymizers.base import Rng
+from fedanon.anonymizers.perturbative.base import Columns, Perturbative, numeric_names
+from fedanon.anonymizers.perturbative.ranks import reverse_map
+from fedanon.anonymizers.perturbative.selection import Selection, known_numbers, original_numbers
+from fedanon.data.cells import Numbers
+from fedanon.data.hierarchy import FloatArray
+from fedanon.data.schema import Numeric
+from fedanon.data.table import Table
+from fedanon.errors import ConfigError, InfeasibleError
+from fedanon.parameters import parameter
+
+WHAT = "numeric quasi-identifiers"
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumericPerturbation(Perturbative):
+    """Base of the methods that change numbers; a method implements :meth:`perturb`.
+
+    The restrictions follow the method, reverse mapping follows the restrictions (Morais 2022, tables 34-39).
+    """
+
+    keep_zeros: bool = parameter(False, help="values that are 0 in the original stay 0")
+    non_negative: bool = parameter(False, help="negative results take their absolute value")
+    reverse_map: bool = parameter(False, help="publish, for each result, the original value of the same rank")
+
+    @abstractmethod
+    def perturb(self, data: Selection, rng: Rng) -> FloatArray:
+        """The new values of ``data.x``, before restrictions."""
+
+    def rows_needed(self, p: int, q: int) -> int:
+        """Fewest rows for ``p`` columns to change and ``q`` given ones."""
+        return 2
+
+    def change(self, table: Table, current: Columns, rng: Rng) -> Columns:
+        """The chosen columns as numbers, perturbed, restricted and perhaps mapped back."""
+        data = self._select(table, current)
+        data.refuse_few_rows(self.rows_needed(data.x.shape[1], data.s.shape[1]))
+        y = self.perturb(data, rng)
+        _refuse_overflow(data, y)
+        if self.keep_zeros or self.non_negative or self.reverse_map:
+            y = self._restricted(original_numbers(table, data.names), y, data, rng)
+        return {name: Numbers(np.ascontiguousarray(y[:, i])) for i, name in enumerate(data.names)}
+
+    def given_names(self, table: Table, names: list[str]) -> list[str]:
+        """The columns a method may look at besides those it changes."""
+        return []
+
+    def _select(self, table: Table, current: Columns) -> Selection:
+        names = self.chosen(table, numeric_names(table), WHAT)
+        given = self.given_names(table, names)
+        attributes = {c.name: c.attribute for c in table.columns if isinstance(c.attribute, Numeric)}
+        x, s = known_numbers(table, current, names), known_numbers(table, current, given)
+        return Selection(self.name, tuple(attributes[name] for name in names), x, tuple(given), s)
+
+    def _restricted(self, original: FloatArray, y: FloatArray, data: Selection, rng: Rng) -> FloatArray:
+        zeros = (original == 0) & self.keep_zeros
+        if self.non_negative:
+            y = np.abs(y)
+        y = np.where(zeros, 0.0, y)
+        if not self.reverse_map:
+            return y
+        if self.non_negative:
+            _refuse_negative_originals(data, original)
+        return _mapped_back(original, y, zeros, rng)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConditionalPerturbation(NumericPerturbation):
+    """Base of the methods that draw the columns X anew from what other columns S, which stay, say about them."""
+
+    given: str = parameter("", help="numeric quasi-identifiers that stay and explain the others; all others if empty")
+
+    def rows_needed(self, p: int, q: int) -> int:
+        """With fewer, the given columns explain the others by chance, and these would be published as they are."""
+        return 1 + p + q
+
+    def given_names(self, table: Table, names: list[str]) -> list[str]:
+        """The columns asked for, or all numeric ones that are not changed."""
+        numeric = numeric_names(table)
+        wanted = [name.strip() for name in self.given.split(",") if name.strip()]
+        unfit = [name for name in wanted if name not in numeric or name in names]
+        if unfit:
+            raise ConfigError(f"The given columns of {self.name!r} are {WHAT} that stay. Not so: {', '.join(unfit)}.")
+        return wanted or [name for name in numeric if name not in names]
+
+
+def _mapped_back(original: FloatArray, y: FloatArray, kept: NDArray[np.bool_], rng: Rng) -> FloatArray:
+    """Reverse mapping among the cells that need not stay as they are."""
+    mapped = y.copy()
+    for i in range(y.shape[1]):
+        free = ~kept[:, i]
+        mapped[free, i] = reverse_map(original[free, i], y[free, i], rng)
+    return mapped
+
+
+def _refuse_overflow(data: Selection, y: FloatArray) -> None:
+    wrong = ~np.isfinite(y)
+    if wrong.any():
+        name = data.names[int(wrong.any(axis=0).argmax())]
+        raise InfeasibleError(f"The method {data.method!r} leads beyond the largest numbers in the column {name!r}.")
+
+
+def _refuse_negative_originals(data: Selection, original: FloatArray) -> None:
+    for name, column in zip(data.names, original.T, strict=True):
+        count = int((column < 0).sum())
+        if count:
+            raise ConfigError(
+                f"The column {name!r} has {count} negative values, which reverse_map would publish in spite of "
+                "non_negative; choose one of them."
+            )

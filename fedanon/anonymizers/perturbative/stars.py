@@ -1,0 +1,33 @@
+"""Suppressed cells: '*' in a categorical column, the whole declared range in a numeric one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedanon.data.cells import Cells, Intervals, Nodes, Numbers
+from fedanon.data.schema import Categorical, Numeric
+
+Mask = NDArray[np.bool_]
+
+
+def is_suppressed(cells: Cells, attribute: Numeric | Categorical) -> Mask:
+    """Which cells say nothing."""
+    if isinstance(cells, Nodes):
+        return np.asarray(cells.nodes == cells.hierarchy.root)
+    if isinstance(cells, Numbers):
+        return np.zeros(len(cells), dtype=bool)
+    assert isinstance(attribute, Numeric)
+    everything = (cells.low <= attribute.low) & (cells.high >= attribute.high)
+    return np.asarray(everything & (cells.low < cells.high))
+
+
+def suppress(cells: Cells, attribute: Numeric | Categorical, rows: NDArray[Any]) -> Cells:
+    """A copy of the column in which the cells of a mask of rows say nothing."""
+    if isinstance(cells, Nodes):
+        return Nodes(np.where(rows, np.int32(cells.hierarchy.root), cells.nodes), cells.hierarchy)
+    assert isinstance(attribute, Numeric)
+    bounds = (cells.values, cells.values) if isinstance(cells, Numbers) else (cells.low, cells.high)
+    return Intervals(np.where(rows, attribute.low, bounds[0]), np.where(rows, attribute.high, bounds[1]))

@@ -1,0 +1,154 @@
+"""`fedanon sdc apply`: several methods in a row on one table, and the last one undone."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fedanon.cli import options
+from fedanon.cli.output import console, print_json, print_table
+from fedanon.cli.sdc_steps import parse_step
+from fedanon.errors import ConfigError, DataError
+
+if TYPE_CHECKING:
+    from fedanon.anonymizers.perturbative.pipeline import Pipeline
+    from fedanon.data.release import Release
+    from fedanon.data.table import Table
+
+Steps = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--step",
+        metavar="METHOD[:COLUMN,...][,NAME=VALUE,...]",
+        help="A method with the columns it changes and its parameters; repeat it for a chain.",
+    ),
+]
+Manifest = Annotated[
+    Path | None, typer.Option("--from", metavar="MANIFEST", help="Begin with the steps and the seed of this manifest.")
+]
+
+
+def apply(
+    file: options.InputFile = None,
+    dataset: options.Dataset = None,
+    client: options.Client = None,
+    schema: options.SchemaFile = None,
+    quasi: options.Quasi = None,
+    steps: Steps = None,
+    origin: Manifest = None,
+    undo: Annotated[bool, typer.Option("--undo", help="Leave out the last step of --from.")] = False,
+    seed: Annotated[int | None, typer.Option(help="Seed of all randomness; 0 unless --from says.", min=0)] = None,
+    missing: options.Missing = None,
+    encoding: options.Encoding = "utf-8",
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Where to write the release (CSV).")] = None,
+    as_json: options.Json = False,
+) -> None:
+    """Run methods one after the other, such as --step pram:sex,race,keep=0.9 --step egadp:income.
+
+    Any method of `fedanon methods` can be a step. A column that is no quasi-identifier is masked from the step on that
+    names it. With -o the release is written with a manifest of the chain; --from MANIFEST --undo makes the release
+    again, on the same data, as it was before the last step.
+    """
+    before = _read_manifest(origin) if origin is not None else None
+    pipeline = _pipeline(before, steps or [], undo=undo)
+    table = options.load_table(
+        file=file, dataset=dataset, client=client, schema=schema, quasi=quasi, missing=missing, encoding=encoding
+    )
+    _refuse_other_data(before, table)
+    release, result = _run(pipeline, table, _seed(before, seed))
+    if output is not None:
+        release.to_csv(output, pipeline.masked_table(table))
+        result["output"] = str(output)
+    if as_json:
+        print_json(result)
+    else:
+        _report(result)
+
+
+def _read_manifest(path: Path) -> dict[str, Any]:
+    """The provenance in a manifest."""
+    try:
+        provenance = json.loads(path.read_text(encoding="utf-8"))["provenance"]
+        if not isinstance(provenance, dict) or not isinstance(provenance["seed"], int):
+            raise TypeError
+    except FileNotFoundError:
+        raise DataError(f"The manifest {path} does not exist.") from None
+    except (OSError, ValueError, KeyError, TypeError):
+        raise DataError(f"The manifest {path.name} cannot be read.") from None
+    return provenance
+
+
+def _pipeline(before: dict[str, Any] | None, steps: list[str], *, undo: bool) -> Pipeline:
+    from fedanon.anonymizers.perturbative.pipeline import Pipeline
+
+    added = tuple(parse_step(text) for text in steps)
+    if before is None:
+        if undo:
+            raise ConfigError("--undo goes with --from MANIFEST.")
+        if not added:
+            raise ConfigError("Give at least one --step, or --from MANIFEST.")
+        return Pipeline(added)
+    earlier = Pipeline.from_provenance(before)
+    if not undo:
+        return Pipeline((*earlier.steps, *added))
+    # the only step may be replaced by another, but not by nothing
+    return Pipeline((*earlier.steps[:-1], *added)) if added else earlier.without_last()
+
+
+def _refuse_other_data(before: dict[str, Any] | None, table: Table) -> None:
+    """A chain is continued or undone on the table it was made from."""
+    if before is not None and before.get("data_sha256") != table.sha256:
+        raise DataError("The table is not the one the manifest describes (its data or schema differ).")
+
+
+def _seed(before: dict[str, Any] | None, given: int | None) -> int:
+    if before is None:
+        return given or 0
+    if given is not None:
+        raise ConfigError("--seed cannot be changed with --from: the earlier steps would come out differently.")
+    return int(before["seed"])
+
+
+def _run(pipeline: Pipeline, table: Table, seed: int) -> tuple[Release, dict[str, Any]]:
+    """Run and measure; ``seconds`` is the time of the steps alone."""
+    from fedanon.cli.runs import measure
+
+    start = time.perf_counter()
+    release = pipeline.anonymize(table, rng=seed)
+    seconds = time.perf_counter() - start
+    provenance = release.provenance
+    return release, {
+        "method": provenance.method,
+        "steps": provenance.parameters["steps"],
+        "masked": provenance.parameters["masked"],
+        **measure(pipeline.masked_table(table), release),
+        "notes": list(provenance.notes),
+        "seed": seed,
+        "version": provenance.version,
+        "seconds": round(seconds, 4),
+    }
+
+
+def _report(result: dict[str, Any]) -> None:
+    from fedanon.metrics import METRICS
+
+    rows = [
+        (i + 1, step["method"], ", ".join(step["columns"]) or "all that fit", _changed(step))
+        for i, step in enumerate(result["steps"])
+    ]
+    print_table(f"Steps on {result['n']:,} rows", ["step", "method", "columns", "cells changed"], rows)
+    measures = [(METRICS[name].title, value) for name, value in result.items() if name in METRICS]
+    print_table("The release", ["measure", "value"], measures)
+    out = console()
+    for note in result["notes"]:
+        out.print(f"Note: {note}")
+    if "output" in result:
+        out.print(f"Written: {result['output']} and its manifest.")
+
+
+def _changed(step: dict[str, Any]) -> str:
+    return ", ".join(f"{name} {count:,}" for name, count in step["changed"].items()) or "none"

@@ -1,0 +1,135 @@
+"""What every method that changes values must keep, on generated tables; it may refuse one, but only by a typed error.
+
+An ordinary run generates 20 tables for each method and variant, `-m slow` 300.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fedanon.anonymizers import ANONYMIZERS
+from fedanon.anonymizers.base import Anonymizer
+from fedanon.anonymizers.perturbative.base import Perturbative
+from fedanon.anonymizers.perturbative.longitudinal import LongitudinalReverseMapping
+from fedanon.anonymizers.perturbative.numeric import NumericPerturbation
+from fedanon.anonymizers.perturbative.reverse_mapping import ReverseMapping
+from fedanon.data.schema import Categorical
+from fedanon.data.table import Table
+from fedanon.errors import ConfigError, InfeasibleError
+from fedanon.metrics.truthfulness import truthfulness
+from fedanon.parameters import build
+from tests.anonymizers.tables import tables
+
+NUMERIC = (NumericPerturbation, ReverseMapping, LongitudinalReverseMapping)
+RESTRICTED = {"keep_zeros": True, "non_negative": True, "reverse_map": True}
+VARIANTS: dict[str, list[dict[str, object]]] = {
+    "longitudinal_reverse_mapping": [{"periods": "q0,q1"}],
+    "egadp": [{}, {"columns": "q0"}],
+    "data_shuffling": [{}, {"columns": "q0"}],
+    "additive_noise": [{}, RESTRICTED],
+    "log_multiplicative_noise": [{"keep_zeros": True}],
+    "distortion": [{"significance": 0.0}],
+    "rounding": [{"base": 7.0}],
+}
+CASES = [
+    (name, variant)
+    for name, method in ANONYMIZERS.items()
+    if issubclass(method, Perturbative)
+    for variant in VARIANTS.get(name, [{}])
+]
+IDS = [f"{name}-{'-'.join(map(str, variant.values()))}".rstrip("-") for name, variant in CASES]
+ORDINARY, SLOW = 20, 300
+
+
+@st.composite
+def any_table(draw: st.DrawFn) -> Table:
+    """Often numbers only and of some size, as most methods want it; else of any kind."""
+    return draw(tables(numeric_only=draw(st.booleans()), at_least=draw(st.sampled_from([1, 12]))))
+
+
+def run(name: str, variant: dict[str, object], examples: int) -> None:
+    published = []
+
+    @settings(max_examples=examples, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+    @given(table=any_table(), seed=st.integers(0, 3))
+    def holds(table: Table, seed: int) -> None:
+        anonymizer = build(ANONYMIZERS[name], variant)
+        published.append(check_contract(anonymizer, table, seed))
+
+    holds()
+    assert sum(published) >= examples / 10, "the method refuses nearly every table: give it a variant that runs"
+
+
+@pytest.mark.parametrize(("name", "variant"), CASES, ids=IDS)
+def test_contract(name: str, variant: dict[str, object]) -> None:
+    run(name, variant, ORDINARY)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "variant"), CASES, ids=IDS)
+def test_contract_at_length(name: str, variant: dict[str, object]) -> None:
+    run(name, variant, SLOW)
+
+
+def check_contract(anonymizer: Anonymizer, table: Table, seed: int) -> bool:
+    """Whether the table was published; any error but the two a method may raise fails the test."""
+    before, codes = table.frame.copy(), table.codes.copy()
+    try:
+        release = anonymizer.anonymize(table, rng=seed)
+    except (ConfigError, InfeasibleError):
+        return False
+    pd.testing.assert_frame_equal(table.frame, before)
+    np.testing.assert_array_equal(table.codes, codes)
+    published = release.to_frame()
+    pd.testing.assert_frame_equal(published, anonymizer.anonymize(table, rng=seed).to_frame())
+    pd.testing.assert_index_equal(published.index, table.frame.index)
+    assert list(published.columns) == list(table.frame.columns)
+    assert not release.suppressed.any()
+    check_what_is_promised(anonymizer, release, table)
+    check_untouched(anonymizer, published, table)
+    some = table.take(np.arange(0, len(table), 2))
+    recoded = release.recode(some).to_frame()
+    assert len(recoded) == len(some)
+    if isinstance(anonymizer, NUMERIC):
+        pd.testing.assert_frame_equal(recoded, as_they_are(some))
+    return True
+
+
+def check_what_is_promised(anonymizer: Anonymizer, release, table: Table) -> None:  # type: ignore[no-untyped-def]
+    """Nothing, and the release says so, unless a method has a claim, which was verified, or changed no value."""
+    if isinstance(anonymizer, NUMERIC):
+        assert anonymizer.claim() is None
+        assert not anonymizer.truthful
+    assert (release.claim is None) == (anonymizer.claim() is None)
+    if anonymizer.truthful:
+        assert truthfulness(table, release) == 1.0
+    elif release.claim is None:
+        assert any("nothing is promised" in note for note in release.provenance.notes)
+
+
+def check_untouched(anonymizer: Anonymizer, published: pd.DataFrame, table: Table) -> None:
+    """Columns that are no quasi-identifiers, and the categorical ones if the method changes numbers."""
+    plain = as_they_are(table)
+    quasi = {column.name: column.attribute for column in table.columns}
+    stay = [name for name in plain if name not in quasi]
+    if isinstance(anonymizer, NUMERIC):
+        stay += [name for name, attribute in quasi.items() if isinstance(attribute, Categorical)]
+    if anonymizer.columns:  # type: ignore[attr-defined]
+        stay += [name for name in quasi if name not in anonymizer.columns]  # type: ignore[attr-defined]
+    pd.testing.assert_frame_equal(published[stay], plain[stay])
+
+
+def as_they_are(table: Table) -> pd.DataFrame:
+    return ANONYMIZERS["identity"]().anonymize(table, rng=0).to_frame()
+
+
+@pytest.mark.parametrize("name", [name for name, _ in CASES if issubclass(ANONYMIZERS[name], NumericPerturbation)])
+def test_settings_are_checked_with_one_form_of_message(name: str) -> None:
+    component = ANONYMIZERS[name]
+    message = rf"The 'keep_zeros' parameter of {component.__name__} must be true or false\. Got 3 instead\."
+    with pytest.raises(ConfigError, match=message):
+        component(keep_zeros=3)

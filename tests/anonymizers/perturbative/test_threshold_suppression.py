@@ -1,0 +1,48 @@
+"""Threshold suppression: one key goes where 1/F is too high."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fedanon.anonymizers.perturbative.base import own_columns
+from fedanon.anonymizers.perturbative.threshold_suppression import ThresholdSuppression
+from fedanon.errors import ConfigError
+from tests.anonymizers.perturbative.keyed import key_table, published
+
+TABLE = key_table(x=["a", "a", "a", "b"], y=["c", "c", "d", "d"])
+
+
+def test_risks_by_hand() -> None:
+    risks = ThresholdSuppression().risks(TABLE, own_columns(TABLE))
+    np.testing.assert_allclose(risks, [1 / 2, 1 / 2, 1, 1])
+
+
+def test_the_named_key_is_suppressed_above_the_threshold_only() -> None:
+    out = published(TABLE, ThresholdSuppression(columns="y", threshold=0.5))
+    assert out["y"].tolist() == ["c", "c", "*", "*"]
+    assert out["x"].tolist() == ["a", "a", "a", "b"]
+    assert (published(TABLE, ThresholdSuppression(columns="y", threshold=1.0)) == TABLE.frame).all(axis=None)
+
+
+def test_sampling_weights_count_as_people() -> None:
+    weighted = replace(TABLE, weights=np.array([1.0, 1.0, 10.0, 1.0]))
+    risks = ThresholdSuppression().risks(weighted, own_columns(weighted))
+    np.testing.assert_allclose(risks, [1 / 2, 1 / 2, 1 / 10, 1])
+
+
+def test_the_release_says_what_is_left() -> None:
+    """Afterwards (a, *) agrees with all three a, (b, *) with nobody else but those '*' that hide what they are."""
+    notes = ThresholdSuppression(columns="y", threshold=0.5).anonymize(TABLE, rng=0).provenance.notes
+    assert notes == ("Records with a risk above 0.5: 2 before, 1 after.",)
+
+
+def test_bad_input() -> None:
+    with pytest.raises(ConfigError, match="suppresses one key; 2 are named"):
+        ThresholdSuppression(columns="x,y").anonymize(TABLE, rng=0)
+    with pytest.raises(ConfigError, match="Not so: z"):
+        ThresholdSuppression(columns="z").anonymize(TABLE, rng=0)
+    with pytest.raises(ConfigError, match="'threshold' parameter"):
+        ThresholdSuppression(threshold=2)
