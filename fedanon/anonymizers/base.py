@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,6 +18,7 @@ from fedanon import parameters
 from fedanon._version import __version__
 from fedanon.anonymizers.publishing import publish_smallest_cells
 from fedanon.anonymizers.repair import merge_short_groups
+from fedanon.anonymizers.requirements import keep_requirements, refuse_broken
 from fedanon.data.cells import Cells
 from fedanon.data.groups import Groups
 from fedanon.data.recoding import NearestGroup
@@ -25,7 +27,10 @@ from fedanon.data.schema import Categorical
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError, InfeasibleError
 from fedanon.parameters import parameter
+from fedanon.privacy.base import PrivacyModel
+from fedanon.privacy.combined import Combined
 from fedanon.privacy.k_anonymity import KAnonymity
+from fedanon.privacy.requirements import parse_requirements
 from fedanon.privacy.verification import verify
 
 Rng = np.random.Generator
@@ -60,7 +65,7 @@ class Anonymizer(ABC):
         """Publish ``table``; the release has passed verification. ``rng`` is a generator or a seed."""
         generator = np.random.default_rng(rng)
         self._refuse_unfit(table)
-        draft = self.draft(table, generator)
+        draft = self.settle(table, self.draft(table, generator))
         release = release_of(
             table,
             draft.groups,
@@ -74,6 +79,10 @@ class Anonymizer(ABC):
     @abstractmethod
     def draft(self, table: Table, rng: Rng) -> Draft:
         """The groups and cells to publish."""
+
+    def settle(self, table: Table, draft: Draft) -> Draft:
+        """What is published of a draft: all as it is, unless more is required of it."""
+        return draft
 
     def claim(self) -> Claim | None:
         """What the release promises; nothing unless a method says otherwise."""
@@ -109,14 +118,41 @@ class KAnonymizer(Anonymizer):
     """Base of the methods that publish classes of at least k people."""
 
     k: int = parameter(help="minimum number of people in an equivalence class", at_least=2)
+    require: str = parameter("", help="what classes keep beyond k, such as l=2:income,t=0.3:income")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        other = [m.k for m in self._models if isinstance(m, KAnonymity) and m.k != self.k]
+        if other:
+            raise ConfigError(f"The 'require' parameter asks for k={other[0]}, the 'k' parameter for k={self.k}.")
+
+    @cached_property
+    def required(self) -> tuple[PrivacyModel, ...]:
+        """The models that are required beyond k."""
+        return tuple(m for m in self._models if not isinstance(m, KAnonymity))
+
+    @cached_property
+    def _models(self) -> list[KAnonymity | PrivacyModel]:
+        return parse_requirements(self.require)
 
     def claim(self) -> Claim:
-        """k-anonymity."""
-        return KAnonymity(k=self.k)
+        """k-anonymity, and what else is required."""
+        k = KAnonymity(k=self.k)
+        return Combined(k=k, models=self.required) if self.required else k
 
     def _refuse_unfit(self, table: Table) -> None:
         super()._refuse_unfit(table)
         refuse_few_people(table, self.k)
+        blind = [str(model) for model in self.required if model.needs_truth and not self.truthful]
+        if blind:
+            raise ConfigError(
+                f"The method {self.name!r} publishes values that are not true, on which {blind[0]} cannot be judged."
+            )
+        claim = self.claim()
+        if isinstance(claim, Combined) and table.persons is None:
+            # a monotone model that does not hold for all rows together holds for no division of them
+            whole = Groups(np.zeros(len(table), dtype=np.int32), 1)
+            refuse_broken(table, whole, publish_smallest_cells(table, whole), claim.monotone())
 
     def draft(self, table: Table, rng: Rng) -> Draft:
         """Partition the rows, merge what holds too few people, publish the groups."""
@@ -126,6 +162,20 @@ class KAnonymizer(Anonymizer):
     def publish_groups(self, table: Table, groups: Groups) -> Mapping[str, Cells]:
         """The cells that stand for the groups; the smallest truthful ones unless a method says otherwise."""
         return publish_smallest_cells(table, groups)
+
+    def settle(self, table: Table, draft: Draft) -> Draft:
+        """Merge the classes that do not keep what is required."""
+        claim = self.claim()
+        if not isinstance(claim, Combined):
+            return draft
+        groups, cells = keep_requirements(
+            table, draft.groups, draft.cells, claim, lambda merged: self.republish(table, merged, draft)
+        )
+        return replace(draft, groups=groups, cells=cells)
+
+    def republish(self, table: Table, groups: Groups, draft: Draft) -> Mapping[str, Cells]:
+        """The cells of merged groups of a draft."""
+        return self.publish_groups(table, groups)
 
     def partition(self, table: Table, rng: Rng) -> Any:
         """Group number of every row, each group with at least k rows; -1 suppresses a row."""

@@ -31,6 +31,10 @@ class RecordClustering(KAnonymizer):
         """In the thesis profile, on the taxonomies alone."""
         return super().draft(table.with_taxonomies() if self.profile == "thesis" else table, rng)
 
+    def settle(self, table: Table, draft: Draft) -> Draft:
+        """In the thesis profile, on the taxonomies alone."""
+        return super().settle(table.with_taxonomies() if self.profile == "thesis" else table, draft)
+
     def partition(self, table: Table, rng: Rng) -> NDArray[np.int32]:
         """Cluster the rows in a canonical order, so that the input's order does not matter.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -152,6 +152,13 @@ class Gfkmc(WeightedClustering):
         # a merged group is represented by the first of those it was made from
         representative = shown[groups.minimum(labels)]
         return Draft(groups, self._publish(table, groups, coarse, values, representative), NearestGroup())
+
+    def republish(self, table: Table, groups: Groups, draft: Draft) -> Mapping[str, Cells]:
+        """A merged group is represented by the first of those it was made from."""
+        if self._rule == "lca":
+            return super().republish(table, groups, draft)
+        first = groups.minimum(draft.groups.labels)
+        return {name: cells.take(first) for name, cells in draft.cells.items()}
 
     def _largest_first(self, equal: Groups, rest: NDArray[Any]) -> Groups:
         """The groups of equal rows among ``rest``; largest first where the thesis's code is followed."""

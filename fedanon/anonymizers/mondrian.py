@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.anonymizers.base import Draft, KAnonymizer, Rng
+from fedanon.anonymizers.top_down import judge_of_parts, split_while
 from fedanon.data.cells import Cells, Nodes
 from fedanon.data.groups import Groups
 from fedanon.data.recoding import NearestGroup
@@ -26,7 +27,8 @@ class Mondrian(KAnonymizer):
     """Top-down partitioning (LeFevre, DeWitt & Ramakrishnan 2006).
 
     The widest attribute of a region is cut at its median (numeric) or into the children of its node (categorical).
-    Children with fewer than k rows are pooled; an attribute that cannot be cut gives way to the next widest.
+    Children with fewer than k rows are pooled; an attribute that cannot be cut gives way to the next widest. What is
+    required beyond k is reached by merging regions, which loses less, or stops cuts as k does (``enforce``).
 
     The ``thesis`` profile follows the code behind the thesis: numeric attributes with a hierarchy are taken as
     categorical, a cut is refused when any non-empty child has fewer than k rows, and the region's node, not the
@@ -38,11 +40,21 @@ class Mondrian(KAnonymizer):
     relaxed: bool = parameter(False, help="rows with equal values may be divided at a cut")
     strict_children: bool = parameter(False, help="refuse a cut if any non-empty child has fewer than k rows")
     profile: Literal["default", "thesis"] = parameter("default", help="'thesis' follows the thesis's code")
+    enforce: Literal["merge", "stop"] = parameter(
+        "merge", help="what is required beyond k: merge the classes that break it, or stop cuts that would make them"
+    )
 
-    def partition(self, table: Table, rng: Rng) -> NDArray[np.int32]:
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.enforce == "stop" and self.profile == "thesis":
+            raise ConfigError("The thesis profile of 'mondrian' stops cuts for k alone; use enforce='merge'.")
+
+    def partition(self, table: Table, rng: Rng) -> NDArray[Any]:
         """Region of every row."""
         from fedanon.kernels.mondrian import mondrian
 
+        if self.required and self.enforce == "stop":
+            return self._constrained(table)
         # a canonical row order makes divided ties, and so the release, independent of the input's order
         canonical = table.distinct.order
         labels = np.empty(len(table), dtype=np.int32)
@@ -56,9 +68,27 @@ class Mondrian(KAnonymizer):
         )
         return labels
 
+    def _constrained(self, table: Table) -> NDArray[np.int64]:
+        """Regions in which all that is required and monotone holds; the rest is left to the repair."""
+        from fedanon.kernels.mondrian import propose_cuts
+
+        geometry = span_table(table.columns), tree_table(table.columns), points(table)
+        rules = self.k, self.relaxed, self.strict_children
+        return split_while(
+            table.distinct.order,
+            lambda order, start, end, rank: propose_cuts(*geometry, order, start, end, rank, *rules),
+            judge_of_parts(table, self.claim()),
+            columns=len(table.columns),
+            pool=not self.strict_children,
+        )
+
     def draft(self, table: Table, rng: Rng) -> Draft:
         """The default or the thesis's partition."""
         return super().draft(table, rng) if self.profile == "default" else _thesis_draft(table, self.k)
+
+    def settle(self, table: Table, draft: Draft) -> Draft:
+        """In the thesis profile, on the taxonomies alone."""
+        return super().settle(table.with_taxonomies() if self.profile == "thesis" else table, draft)
 
 
 def _thesis_draft(table: Table, k: int) -> Draft:

@@ -16,42 +16,65 @@ from fedanon.errors import DataError, PrivacyViolationError
 if TYPE_CHECKING:
     from fedanon.data.release_file import ReleasedFrame
     from fedanon.data.table import Table
+    from fedanon.privacy.base import PrivacyModel
 
 ORIGINAL_MEASURES = ("ncp", "ncp_published", "truthfulness", "linkage_expected", "linkage_expected_share", "il")
 
 
 def check(
-    release: Annotated[Path, typer.Argument(help="The released CSV file.")],
+    release: Annotated[Path, typer.Argument(help="The released file: CSV, or .parquet.")],
     schema: Annotated[Path, typer.Option(help="Schema of the original table (TOML).")],
-    original: Annotated[Path | None, typer.Option(help="The original CSV file, to measure loss and truth.")] = None,
+    original: Annotated[Path | None, typer.Option(help="The original file, to measure loss and truth.")] = None,
     k: Annotated[int | None, typer.Option(help="Fail unless every class holds at least this many.", min=1)] = None,
+    require: Annotated[
+        str | None, typer.Option(help="Fail unless every class keeps this: k=10,l=2:COLUMN,t=0.3:COLUMN.")
+    ] = None,
     missing: options.Missing = None,
     encoding: options.Encoding = "utf-8",
     as_json: options.Json = False,
 ) -> None:
     """Check a release: class sizes and risks from the file alone; with --original also loss, truth and linkage.
 
-    A manifest beside the file is compared with it. Exit code 2 if the manifest's claim, its hash or --k does not hold.
+    A manifest beside the file is compared with it. Exit code 2 if the manifest's claim, its hash, --k or --require does
+    not hold.
     Rows are counted; people are counted only with --original and a schema that names a person_id column.
     """
     from fedanon.data.release_file import read_release
     from fedanon.data.schema import Schema
+    from fedanon.privacy.released import check_released
 
     declared = Schema.read(schema)
-    released = read_release(release, declared)
+    manifest = _check_manifest(release)
+    # what was claimed of people cannot be judged by rows
+    countable = declared.person_id is None or original is not None
+    wanted, models = _required(require, manifest if countable else None)
+    released = read_release(release, declared, also={getattr(model, "column", "") for model in models})
     table = None
     if original is not None:
-        table = options.load_table(file=original, dataset=None, schema=schema, missing=missing, encoding=encoding)
+        table = options.load_table(
+            file=original, dataset=None, schema=schema, missing=missing, encoding=encoding, also=()
+        )
     result = _class_measures(released, table)
     if table is not None:
         result |= _against_original(released, table)
-    result["manifest"] = _check_manifest(release)
-    promised = [wanted for wanted in (k, (result["manifest"] or {}).get("k")) if wanted is not None]
+    result["manifest"] = manifest
+    promised = [least for least in (k, wanted, (manifest or {}).get("k")) if least is not None]
     _enforce(result, max(promised, default=0))
+    check_released(released, declared, models, None if table is None else table.persons)
     if as_json:
         print_json({"release": str(release), **result})
     else:
-        _report(release, result)
+        _report(release, result, countable=countable)
+
+
+def _required(require: str | None, manifest: dict[str, Any] | None) -> tuple[int | None, list[PrivacyModel]]:
+    """The k of --require, and the models beyond it that the option or the manifest names."""
+    from fedanon.privacy.base import PrivacyModel
+    from fedanon.privacy.requirements import models_of_claim, parse_requirements, split_k
+
+    asked = parse_requirements(require or "")
+    models = [model for model in asked if isinstance(model, PrivacyModel)]
+    return split_k(require or "")[0], models + [m for m in models_of_claim(manifest or {}) if m not in models]
 
 
 def _class_measures(released: ReleasedFrame, table: Table | None) -> dict[str, Any]:
@@ -80,6 +103,7 @@ def _against_original(released: ReleasedFrame, table: Table) -> dict[str, Any]:
 
 def _check_manifest(release: Path) -> dict[str, Any] | None:
     """The claim of the manifest beside the file; None if there is no manifest."""
+    from fedanon.data.parquet_format import is_parquet
     from fedanon.data.release_file import manifest_path
 
     path = manifest_path(release)
@@ -87,10 +111,12 @@ def _check_manifest(release: Path) -> dict[str, Any] | None:
         return None
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
-        expected, claim = document["csv_sha256"], document["claim"]
+        expected, claim = document["parquet_sha256" if is_parquet(release) else "csv_sha256"], document["claim"]
     except (OSError, ValueError, KeyError, TypeError):
         raise DataError(f"The manifest {path.name} cannot be read.") from None
-    if hashlib.sha256(release.read_bytes()).hexdigest() != expected:
+    with release.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if digest != expected:
         raise PrivacyViolationError(f"The file {release.name} is not the one its manifest describes (SHA-256 differs).")
     return {"verified_hash": True, **(claim or {})}
 
@@ -102,7 +128,7 @@ def _enforce(result: dict[str, Any], k: int) -> None:
         )
 
 
-def _report(release: Path, result: dict[str, Any]) -> None:
+def _report(release: Path, result: dict[str, Any], *, countable: bool) -> None:
     from fedanon.metrics import METRICS
 
     rows = [(METRICS[n].title if n in METRICS else n, v) for n, v in result.items() if n != "manifest"]
@@ -112,6 +138,10 @@ def _report(release: Path, result: dict[str, Any]) -> None:
     if claim is None:
         out.print("No manifest beside the file: nothing was promised, so nothing could be compared.")
     elif "k" in claim:
-        out.print(f"The manifest's claim holds on the file: {claim['model']} with k={claim['k']}.")
+        more = [entry["model"] for entry in claim.get("all_of", [])[1:]]
+        named = ", ".join([f"k-anonymity with k={claim['k']}", *(more if countable else [])])
+        out.print(f"The manifest's claim holds on the file: {named}.")
+        if more and not countable:
+            out.print(f"Not checked, since people can be counted only with --original: {', '.join(more)}.")
     else:
         out.print("The manifest belongs to the file and promises nothing.")

@@ -32,11 +32,58 @@ def mondrian(spans, trees, points, k, relaxed, strict_children):
 
 
 @njit(cache=True)
+def propose_cuts(spans, trees, points, order, starts, ends, ranks, k, relaxed, strict_children):
+    """Cut regions order[start:end] along the column that is next in width after ``ranks`` others.
+
+    Returns a copy of ``order`` with the parts in a row, the ends of all parts, and their number for each region: 1 if
+    the column allows no cut, 0 if there is no such column.
+    """
+    proposed = order.copy()
+    part = np.empty(points.shape[0], dtype=np.int64)
+    part_ends = np.empty(points.shape[0], dtype=np.int64)
+    counts = np.zeros(starts.shape[0], dtype=np.int64)
+    used = 0
+    for r in range(starts.shape[0]):
+        start, end = starts[r], ends[r]
+        if end - start < 2 * k:
+            continue
+        low, high, width = _extents(spans, points, order, start, end)
+        for _ in range(ranks[r]):
+            width[np.argmax(width)] = -1.0
+        column = int(np.argmax(width))
+        if width[column] <= 0.0:
+            continue
+        bounds = (low[column], high[column])
+        cut = _cut_column(spans, trees, points, proposed, part, start, end, column, bounds, k, relaxed, strict_children)
+        counts[r] = len(cut)
+        for stop in cut:
+            part_ends[used] = stop
+            used += 1
+    return proposed, part_ends[:used], counts
+
+
+@njit(cache=True)
 def _cut(spans, trees, points, order, part, start, end, k, relaxed, strict_children):
     """Reorder order[start:end] into parts along the widest column that allows it; the ends of the parts."""
     ends = [end]
     if end - start < 2 * k:
         return ends
+    low, high, width = _extents(spans, points, order, start, end)
+    for _ in range(points.shape[1]):
+        c = int(np.argmax(width))
+        if width[c] <= 0.0:
+            break
+        width[c] = -1.0
+        bounds = (low[c], high[c])
+        ends = _cut_column(spans, trees, points, order, part, start, end, c, bounds, k, relaxed, strict_children)
+        if len(ends) > 1:
+            break
+    return ends
+
+
+@njit(cache=True)
+def _extents(spans, points, order, start, end):
+    """Lowest and highest position of a region in every column, and the loss of that width."""
     q = points.shape[1]
     low = points[order[start]].copy()
     high = low.copy()
@@ -51,18 +98,15 @@ def _cut(spans, trees, points, order, part, start, end, k, relaxed, strict_child
     width = np.empty(q)
     for c in range(q):
         width[c] = span(spans, c, low[c], high[c])
-    for _ in range(q):
-        c = int(np.argmax(width))
-        if width[c] <= 0.0:
-            break
-        width[c] = -1.0
-        if spans.scale[c] > 0.0:
-            ends = _cut_numeric(points, order, start, end, c, k, relaxed)
-        else:
-            ends = _cut_children(trees, points, order, part, start, end, c, low[c], high[c], k, strict_children)
-        if len(ends) > 1:
-            break
-    return ends
+    return low, high, width
+
+
+@njit(cache=True)
+def _cut_column(spans, trees, points, order, part, start, end, column, bounds, k, relaxed, strict_children):
+    """Cut a region along one column."""
+    if spans.scale[column] > 0.0:
+        return _cut_numeric(points, order, start, end, column, k, relaxed)
+    return _cut_children(trees, points, order, part, start, end, column, bounds[0], bounds[1], k, strict_children)
 
 
 @njit(cache=True)

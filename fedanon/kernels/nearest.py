@@ -37,3 +37,14 @@ def joint_loss(spans, low, high, source):
         for c in range(q):
             loss[g] += span(spans, c, min(low[g, c], low[source, c]), max(high[g, c], high[source, c]))
     return loss
+
+
+@njit(cache=True)
+def union_loss(spans, low, high, source, others):
+    """Loss of the cell that covers ``source`` and each of ``others``."""
+    loss = np.zeros(others.shape[0])
+    for i in range(others.shape[0]):
+        g = others[i]
+        for c in range(low.shape[1]):
+            loss[i] += span(spans, c, min(low[g, c], low[source, c]), max(high[g, c], high[source, c]))
+    return loss

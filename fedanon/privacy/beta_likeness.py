@@ -1,0 +1,49 @@
+"""beta-likeness: no sensitive value is much more common in a class than in the whole release."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedanon.data.hierarchy import FloatArray
+from fedanon.parameters import parameter
+from fedanon.privacy import MODELS
+from fedanon.privacy.base import ROUNDING, Mask
+from fedanon.privacy.counts import Counts
+from fedanon.privacy.sensitive_model import SensitiveModel
+
+
+@MODELS.register("beta")
+@dataclass(frozen=True, kw_only=True)
+class BetaLikeness(SensitiveModel):
+    r"""Bound of the relative gain in knowledge about any value of ``column`` (Cao & Karras 2012).
+
+    .. math:: \frac{q_s - p_s}{p_s} \le \beta, \qquad\text{or, enhanced,}\quad \le \min(\beta, -\ln p_s)
+
+    for every value s that is more common in the class (share q) than in all that is published (share p). The enhanced
+    form bounds common values too, whose gain can never reach beta.
+    """
+
+    title = "beta-likeness"
+
+    beta: float = parameter(help="largest relative gain", at_least=0)
+    enhanced: bool = parameter(False, help="at most -ln(share) for common values")
+
+    def kept(self, counts: Counts) -> Mask:
+        """Which classes gain no more."""
+        whole = counts.whole_shares
+        most = whole * (1 + self._gain(whole))
+        return np.asarray((counts.shares <= np.maximum(most, whole) + ROUNDING).all(axis=1))
+
+    def _gain(self, whole: FloatArray) -> FloatArray:
+        logs = np.log(whole, out=np.zeros_like(whole), where=whole > 0)
+        return np.minimum(self.beta, -logs) if self.enhanced else np.full_like(whole, self.beta)
+
+    def describe(self) -> str:
+        """One clause."""
+        bound = f"min({self.beta:g}, -ln of its share)" if self.enhanced else f"{self.beta:g}"
+        return f"no value of {self.column!r} more common than in the whole release by a factor above 1 + {bound}"
+
+    def __str__(self) -> str:
+        return f"{'enhanced' if self.enhanced else 'basic'} {self.beta:g}-likeness of {self.column!r}"

@@ -1,0 +1,75 @@
+"""Combined: several privacy models that a release promises together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedanon.data.groups import Groups
+from fedanon.data.release import Release
+from fedanon.data.table import Table
+from fedanon.privacy.base import CellsOf, Forecast, Judge, Mask, PrivacyModel, Rows
+from fedanon.privacy.k_anonymity import KAnonymity
+
+
+@dataclass(frozen=True, kw_only=True)
+class Combined:
+    """k-anonymity and all of ``models`` at once.
+
+    Parameters
+    ----------
+    k : the k-anonymity every method keeps.
+    models : what is required beyond.
+    """
+
+    k: KAnonymity
+    models: tuple[PrivacyModel, ...]
+
+    def monotone(self) -> Combined:
+        """Without the models that merging can break."""
+        return replace(self, models=tuple(model for model in self.models if model.monotone))
+
+    def judge(self, rows: Rows, published: Mask) -> Judge:
+        """Say which classes keep all models; see :class:`PrivacyModel`."""
+        judges = [model.judge(rows, published) for model in self.models]
+
+        def fine(groups: Groups, cells: CellsOf) -> Mask:
+            people = rows.people(groups) >= self.k.k
+            return np.asarray(np.logical_and.reduce([people, *(judge.fine(groups, cells) for judge in judges)]))
+
+        return Judge(fine, lambda groups: _Together([judge.forecast(groups) for judge in judges]))
+
+    def check(self, release: Release, table: Table) -> None:
+        """Raise unless the release keeps every one."""
+        self.k.check(release, table)
+        for model in self.models:
+            model.check(release, table)
+
+    def describe(self) -> str:
+        """One sentence."""
+        clauses = "; ".join(model.describe() for model in self.models)
+        return f"{self.k.describe()}, and every equivalence class has {clauses}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """For the manifest: that of k, and the list of all others."""
+        k = self.k.to_dict()
+        return {**k, "model": "combined", "all_of": [k, *(model.to_dict() for model in self.models)]}
+
+
+class _Together(Forecast):
+    """What all models would say; unions of classes of k people have k people."""
+
+    def __init__(self, forecasts: list[Forecast]) -> None:
+        self._forecasts = forecasts
+
+    def fine(self, source: int, others: NDArray[np.int64]) -> Mask:
+        """Whether all would be fine with it."""
+        return np.asarray(np.logical_and.reduce([one.fine(source, others) for one in self._forecasts]))
+
+    def merge(self, source: int, into: int) -> None:
+        """Tell all."""
+        for one in self._forecasts:
+            one.merge(source, into)

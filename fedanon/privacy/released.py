@@ -1,0 +1,37 @@
+"""Judge a released file by the file alone: its texts are all a privacy model needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from numpy.typing import NDArray
+
+from fedanon.data.cell_texts import parse_cells
+from fedanon.data.cells import Cells
+from fedanon.data.release_file import ReleasedFrame
+from fedanon.data.schema import Schema
+from fedanon.errors import PrivacyViolationError
+from fedanon.privacy.base import PrivacyModel, Rows
+
+
+def check_released(
+    released: ReleasedFrame, schema: Schema, models: Iterable[PrivacyModel], persons: NDArray[Any] | None = None
+) -> None:
+    """Raise PrivacyViolationError unless every model holds for every class of the file.
+
+    ``schema`` is that of the original table; without ``persons`` rows are counted.
+    """
+    rows = Rows(released.frame, schema, persons)
+    classes = released.classes
+
+    def cells() -> Mapping[str, Cells]:
+        shown = released.frame.iloc[classes.first_rows]
+        return {a.name: parse_cells(shown[a.name], a) for a in schema.quasi_identifiers}
+
+    for model in models:
+        fine = model.judge(rows, ~released.suppressed).fine(classes, cells)
+        if not fine.all():
+            raise PrivacyViolationError(
+                f"The release does not keep {model}: {int((~fine).sum())} of {len(fine)} equivalence classes break it."
+            )
