@@ -23,6 +23,9 @@ check: $(VENV)/installed
 bench: $(VENV)/installed-bench  ## speed and memory, measured side by side in one run
 	$(BIN)/python experiments/benchmarks/speed.py
 	$(BIN)/python experiments/benchmarks/federation.py
+	$(BIN)/python experiments/benchmarks/sdc.py
+	$(BIN)/python experiments/benchmarks/suda.py
+	$(BIN)/python experiments/benchmarks/parquet.py
 
 $(VENV)/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

@@ -67,8 +67,10 @@ def over_processes(tasks: list[Task], workers: int) -> list[Found]:
     requests = StopRequests(tasks, stopped.set)
     with ProcessPoolExecutor(min(workers, len(tasks)), context, _watch, (stopped,)) as pool:
         try:
-            with _interrupts_ignored():
+            with _interrupts_postponed() as interrupts:
                 futures = [pool.submit(work, task) for task in tasks]
+            if interrupts:
+                requests.interrupted()
             found: list[Found] = []
             for number, future in enumerate(futures, start=1):
                 found.append(requests.during(future.result))
@@ -102,9 +104,13 @@ class StopRequests:
             try:
                 return wait()
             except KeyboardInterrupt:
-                if self.asked or not self.searching:
-                    raise
-                self.ask()
+                self.interrupted()
+
+    def interrupted(self) -> None:
+        """Ctrl-C was pressed."""
+        if self.asked or not self.searching:
+            raise KeyboardInterrupt
+        self.ask()
 
     def report(self, share: float) -> None:
         """Tell the watcher how much is done, and pass on its answer."""
@@ -123,13 +129,20 @@ def _watch(stopped: Event) -> None:
 
 
 @contextmanager
-def _interrupts_ignored() -> Iterator[None]:
-    """Processes started inside the block are spared Ctrl-C, which would end those that are only starting."""
+def _interrupts_postponed() -> Iterator[list[int]]:
+    """Processes started inside the block are spared Ctrl-C, which would end those that are only starting.
+
+    They inherit the signal as blocked, for good. What comes for this process meanwhile is in the list afterwards.
+    """
+    came: list[int] = []
     if threading.current_thread() is not threading.main_thread():
-        yield
+        yield came
         return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # another thread may receive what this one blocks, and its handler runs here all the same: so it only takes note
+    before = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
-        yield
+        yield came
     finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
         signal.signal(signal.SIGINT, before)

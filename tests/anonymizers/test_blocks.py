@@ -104,7 +104,7 @@ from fedanon.data.datasets import load
 def interrupt():
     while not active_children():
         time.sleep(0.05)
-    time.sleep(1)  # some workers may still be starting, which must not matter
+    time.sleep({wait})  # some workers may still be starting, which must not matter
     os.killpg(0, signal.SIGINT)
 
 if __name__ == "__main__":
@@ -116,8 +116,9 @@ if __name__ == "__main__":
 """
 
 
-def test_an_interrupt_ends_the_processes_with_what_they_have() -> None:
-    found = run_script(INTERRUPTED)
+@pytest.mark.parametrize("wait", [0, 3])
+def test_an_interrupt_ends_the_processes_with_what_they_have(wait: int) -> None:
+    found = run_script(INTERRUPTED.replace("{wait}", str(wait)))
     assert tuple(found["notes"]) == STOPPED
     assert found["seconds"] < 90
 
