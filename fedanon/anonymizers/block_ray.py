@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import logging
-import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 from fedanon.anonymizers import progress
 from fedanon.anonymizers.block_engines import Found, StopRequests, Task, work
-from fedanon.errors import ConfigError
+from fedanon.anonymizers.ray_cluster import ray_cluster
 
 #: a search asks no more often than this whether it has been stopped, in seconds
 ASK_AGAIN = 0.5
@@ -20,7 +16,7 @@ ASK_AGAIN = 0.5
 
 def over_ray(tasks: list[Task], workers: int) -> list[Found]:
     """On Ray, at most ``workers`` tasks at a time; a task takes its block along, so no machine needs the table."""
-    with _cluster(workers) as ray:
+    with ray_cluster(workers) as ray:
         flag = ray.remote(num_cpus=0)(Flag).remote()
         requests = StopRequests(tasks, lambda: ray.get(flag.put_up.remote()))
         remote = ray.remote(_work)
@@ -80,27 +76,3 @@ def _result(ray: Any, task: Any) -> Found:
     except ray.exceptions.RayTaskError as error:
         raise error.cause from None
     return found
-
-
-@contextmanager
-def _cluster(workers: int) -> Iterator[Any]:
-    """Ray, with a cluster that is left as it was found."""
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # no warning about accelerators there are not
-    try:
-        import ray
-    except ModuleNotFoundError:
-        raise ConfigError("The ray engine needs Ray: pip install 'fedanon[simulation]'.") from None
-    started = not ray.is_initialized()
-    if started:
-        here = {"num_cpus": workers, "include_dashboard": False}
-        limits: dict[str, Any] = {} if os.environ.get("RAY_ADDRESS") else here
-        try:
-            ray.init(log_to_driver=False, logging_level=logging.ERROR, **limits)
-        except ConnectionError:
-            raise ConfigError("No Ray cluster answers at the address in RAY_ADDRESS.") from None
-    try:
-        yield ray
-    finally:
-        if started:
-            ray.shutdown()

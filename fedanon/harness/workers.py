@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
 import time
@@ -12,8 +11,8 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from multiprocessing import connection, get_context, parent_process
-from typing import Any
 
+from fedanon.anonymizers.ray_cluster import ray_cluster
 from fedanon.errors import FedanonError
 from fedanon.harness.tasks.base import Outcome, Task
 
@@ -72,16 +71,7 @@ def over_processes(tasks: Iterable[tuple[str, Task]], workers: int) -> Iterator[
 
 def over_ray(tasks: Iterable[tuple[str, Task]], workers: int) -> Iterator[tuple[str, Done]]:
     """The same on Ray: a cluster if RAY_ADDRESS names one, else this machine with ``workers`` processes."""
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # no warning about accelerators there are not
-    import ray
-
-    started = not ray.is_initialized()
-    if started:
-        here = {"num_cpus": workers, "include_dashboard": False}
-        limits: dict[str, Any] = {} if os.environ.get("RAY_ADDRESS") else here
-        ray.init(log_to_driver=False, logging_level=logging.ERROR, **limits)
-    try:
+    with ray_cluster(workers) as ray:
         remote = ray.remote(compute)
         running = {remote.remote(task): key for key, task in tasks}
         while running:
@@ -91,9 +81,6 @@ def over_ray(tasks: Iterable[tuple[str, Task]], workers: int) -> Iterator[tuple[
             except ray.exceptions.RayError as error:
                 done = Done(None, 0.0, f"its worker died ({type(error).__name__})")
             yield running.pop(ready), done
-    finally:
-        if started:
-            ray.shutdown()
 
 
 def _end_with_parent() -> None:
