@@ -54,6 +54,11 @@ def _in_words(kind: Any, entry: Field[Any]) -> str:
     return f"{'an' if kind is int else 'a'} {kind.__name__} {' and '.join(bounds)}".rstrip()
 
 
+def listed(text: str) -> list[str]:
+    """The entries of a text that are separated by commas; empty ones are left out."""
+    return [entry.strip() for entry in text.split(",") if entry.strip()]
+
+
 def build(component: type[T], settings: Mapping[str, Any]) -> T:
     """Make a component from settings whose values may be text, as a command line gives them."""
     hints = get_type_hints(component)

@@ -86,7 +86,7 @@ class Anneal(KAnonymizer):
     def _best(self, problem: Problem, rng: Rng) -> tuple[Labels, bool]:
         """The best of the independent runs."""
         runs = self._runs(problem, rng, 1.0)
-        return min(runs, key=lambda found: found.cost).labels, runs[-1].stopped
+        return _best_of(runs), runs[-1].stopped
 
     def _joined(self, problem: Problem, rng: Rng) -> tuple[Labels, bool]:
         """Independent runs joined to one partition, from which milder runs start, each joined with all before."""
@@ -94,7 +94,7 @@ class Anneal(KAnonymizer):
         used = INDEPENDENT
         for share in MILDER:
             if runs[-1].stopped:
-                return min(runs, key=lambda found: found.cost).labels, True
+                return _best_of(runs), True
             problem = replace(problem, start=self._join(problem, runs))
             with progress.part(used, used + share):
                 mild = self._cooling()._replace(hot=MILD)
@@ -106,7 +106,7 @@ class Anneal(KAnonymizer):
         """The best partition from the classes of all runs; that of the best run if the time is not enough."""
         seconds = None if self.iterations is not None else JOINING * self.seconds
         joined = recombine(problem, [found.labels for found in runs], seconds)
-        return min(runs, key=lambda found: found.cost).labels if joined is None else joined
+        return _best_of(runs) if joined is None else joined
 
     def _runs(self, problem: Problem, rng: Rng, share: float) -> list[Run]:
         """Independent runs from the same start, until one is stopped."""
@@ -127,3 +127,7 @@ class Anneal(KAnonymizer):
         searching = INDEPENDENT + sum(MILDER) if self.recombine else 1.0
         trials = None if self.iterations is None else int(self.iterations * share / searching)
         return pace(problem.n, self.seconds * share, trials)
+
+
+def _best_of(runs: list[Run]) -> Labels:
+    return min(runs, key=lambda found: found.cost).labels

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedanon.data.hierarchy import MISSING, FloatArray, Hierarchy, IntArray
-from fedanon.data.schema import Numeric
+from fedanon.data.schema import Categorical, Numeric
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +98,17 @@ Cells = Intervals | Nodes | Numbers
 def whole_range(attribute: Numeric, count: int) -> Intervals:
     """Intervals that say nothing: the declared range, ``count`` times."""
     return Intervals(np.full(count, attribute.low), np.full(count, attribute.high))
+
+
+def is_suppressed(cells: Cells, attribute: Numeric | Categorical) -> NDArray[np.bool_]:
+    """Which cells say nothing: '*' in a categorical column, the whole declared range in a numeric one."""
+    if isinstance(cells, Nodes):
+        return np.asarray(cells.nodes == cells.hierarchy.root)
+    if isinstance(cells, Numbers):
+        return np.zeros(len(cells), dtype=bool)
+    assert isinstance(attribute, Numeric)
+    everything = (cells.low <= attribute.low) & (cells.high >= attribute.high)
+    return np.asarray(everything & (cells.low < cells.high))
 
 
 def _orderable(values: FloatArray) -> FloatArray:

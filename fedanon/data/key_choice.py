@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -17,11 +16,7 @@ def with_quasi_identifiers(table: Table, names: Sequence[str]) -> Table:
     lost = [name for name in names if table.schema[name].role is Role.IDENTIFYING]
     if lost:
         raise ConfigError(f"Identifying columns are dropped, so they cannot be keys: {', '.join(lost)}.")
-    schema = table.schema.with_quasi_identifiers(names)
-    declared = tuple(a for a in schema.attributes if a.name in table.frame)
-    plain = replace(schema, person_id=None, weight=None, household=None, attributes=declared)
-    coded = Table.from_frame(table.frame, plain, missing=table.missing)
-    return replace(table, schema=schema.replacing(*coded.schema.attributes), columns=coded.columns, codes=coded.codes)
+    return table.recoded(table.schema.with_quasi_identifiers(names))
 
 
 def numeric_quasi_identifiers(table: Table) -> list[str]:

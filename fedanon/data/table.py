@@ -164,16 +164,21 @@ class Table:
 
     def with_taxonomies(self) -> Table:
         """Numeric quasi-identifiers that declare a hierarchy become categorical (their values as text)."""
-        frame, schema = self.frame, self.schema
+        schema = self.schema
         for attribute in schema.quasi_identifiers:
             if isinstance(attribute, Numeric) and attribute.hierarchy is not None:
                 schema = schema.replacing(Categorical(attribute.name, attribute.role, attribute.hierarchy))
         if schema is self.schema:
             return self
-        declared = tuple(a for a in schema.attributes if a.name in frame)
-        plain = replace(schema, person_id=None, weight=None, household=None, attributes=declared)
-        coded = Table.from_frame(frame, plain, missing=self.missing)
-        return replace(coded, persons=self.persons, weights=self.weights, households=self.households)
+        return self.recoded(schema)
+
+    def recoded(self, schema: Schema) -> Table:
+        """The same rows by another declaration of their columns; people, weights and households stay."""
+        held = tuple(a for a in schema.attributes if a.name in self.frame)
+        plain = replace(schema, person_id=None, weight=None, household=None, attributes=held)
+        coded = Table.from_frame(self.frame, plain, missing=self.missing)
+        schema = schema.replacing(*coded.schema.attributes)
+        return replace(self, schema=schema, columns=coded.columns, codes=coded.codes)
 
 
 # ---- checks and encoding ------------------------------------------------------------------------

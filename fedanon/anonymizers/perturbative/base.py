@@ -21,7 +21,7 @@ from fedanon.data.recoding import PerColumn
 from fedanon.data.schema import Numeric
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError
-from fedanon.parameters import parameter
+from fedanon.parameters import listed, parameter
 
 #: one cell a row, for every quasi-identifier
 Columns = Mapping[str, Cells]
@@ -49,8 +49,7 @@ class Perturbative(Anonymizer):
 
     def chosen(self, table: Table, fitting: list[str], what: str) -> list[str]:
         """The columns to change: those asked for, each of which must fit, or all that do."""
-        named = [name.strip() for name in self.columns.split(",") if name.strip()]
-        wanted = list(dict.fromkeys(named)) or fitting
+        wanted = list(dict.fromkeys(listed(self.columns))) or fitting
         unfit = [name for name in wanted if name not in fitting]
         if unfit:
             raise ConfigError(f"The method {self.name!r} changes {what} only. Not so: {', '.join(unfit)}.")
@@ -69,11 +68,6 @@ def draft_of(table: Table, columns: Columns, notes: tuple[str, ...]) -> Draft:
     groups = Groups.equal_rows(np.column_stack([columns[c.name].keys() for c in table.columns]))
     cells = {name: column.take(groups.first_rows) for name, column in columns.items()}
     return Draft(groups, cells, PerColumn({c.name: lambda new: own_cells(table, new) for c in table.columns}), notes)
-
-
-def numeric_names(table: Table) -> list[str]:
-    """The numeric quasi-identifiers."""
-    return [c.name for c in table.columns if isinstance(c.attribute, Numeric)]
 
 
 def categorical_names(table: Table) -> list[str]:

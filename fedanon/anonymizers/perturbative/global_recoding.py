@@ -8,12 +8,13 @@ import numpy as np
 
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.anonymizers.base import Draft, Rng
-from fedanon.anonymizers.perturbative.base import Columns, categorical_names, numeric_names
+from fedanon.anonymizers.perturbative.base import Columns, categorical_names
 from fedanon.anonymizers.perturbative.interval_recoding import cut_cells, cut_points
 from fedanon.anonymizers.perturbative.key_method import KeyMethod
 from fedanon.anonymizers.publishing import own_cells
 from fedanon.data.cells import Cells, Nodes
 from fedanon.data.hierarchy import IntArray
+from fedanon.data.key_choice import numeric_quasi_identifiers
 from fedanon.data.recoding import ColumnRecoder, PerColumn
 from fedanon.data.schema import Categorical, Numeric
 from fedanon.data.table import CodedColumn, Table
@@ -62,7 +63,7 @@ class GlobalRecoding(KeyMethod):
         return replace(super().draft(table, rng), recoding=PerColumn(recoders))
 
     def _names(self, table: Table) -> list[str]:
-        numeric = numeric_names(table) if self.cuts.strip() or self.width is not None else []
+        numeric = numeric_quasi_identifiers(table) if self.cuts.strip() or self.width is not None else []
         what = "categorical quasi-identifiers, and numeric ones if cuts or a width is given,"
         return self.chosen(table, [*categorical_names(table), *numeric], what)
 

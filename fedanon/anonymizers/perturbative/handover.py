@@ -14,8 +14,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fedanon.anonymizers.perturbative.base import Columns
-from fedanon.anonymizers.perturbative.stars import Mask, is_suppressed, suppress
-from fedanon.data.cells import Cells, Intervals, Nodes
+from fedanon.anonymizers.perturbative.stars import Mask, suppress
+from fedanon.data.cells import Cells, Intervals, Nodes, is_suppressed
 from fedanon.data.hierarchy import MISSING
 from fedanon.data.release import Release
 from fedanon.data.schema import Attribute, Categorical, Numeric, Schema

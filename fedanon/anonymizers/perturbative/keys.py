@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedanon.anonymizers.perturbative.base import Columns
-from fedanon.anonymizers.perturbative.stars import is_suppressed
+from fedanon.data.cells import is_suppressed
 from fedanon.data.groups import Groups
 from fedanon.data.hierarchy import FloatArray, IntArray
 from fedanon.data.table import Table

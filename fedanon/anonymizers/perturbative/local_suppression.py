@@ -10,18 +10,19 @@ from fedanon.anonymizers.base import Rng, refuse_few_people
 from fedanon.anonymizers.perturbative.base import Columns
 from fedanon.anonymizers.perturbative.key_method import KeyMethod
 from fedanon.anonymizers.perturbative.keys import STAR, Keys, keys_of
-from fedanon.anonymizers.perturbative.stars import is_suppressed, suppress
+from fedanon.anonymizers.perturbative.stars import suppress
 from fedanon.anonymizers.perturbative.suppressions import (
     consistent_people,
     equal_suppressions,
     fitting_suppressions,
     wildcard_people,
 )
+from fedanon.data.cells import is_suppressed
 from fedanon.data.groups import Groups
 from fedanon.data.release import Claim
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError
-from fedanon.parameters import parameter
+from fedanon.parameters import listed, parameter
 from fedanon.privacy.k_anonymity import KAnonymity
 
 
@@ -83,7 +84,7 @@ class LocalSuppression(KeyMethod):
     def _by_importance(self, table: Table, current: Columns) -> list[str]:
         """The keys, the most important first."""
         names = self.chosen(table, [column.name for column in table.columns], "quasi-identifiers")
-        first = [name.strip() for name in self.importance.split(",") if name.strip()]
+        first = listed(self.importance)
         unknown = [name for name in first if name not in names]
         if unknown:
             raise ConfigError(f"The 'importance' parameter names columns that are no keys: {', '.join(unknown)}.")

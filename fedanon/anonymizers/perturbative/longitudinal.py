@@ -13,15 +13,16 @@ from numpy.typing import NDArray
 
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.anonymizers.base import Rng
-from fedanon.anonymizers.perturbative.base import Columns, Perturbative, numeric_names
+from fedanon.anonymizers.perturbative.base import Columns, Perturbative
 from fedanon.anonymizers.perturbative.numeric import WHAT
 from fedanon.anonymizers.perturbative.ranks import reverse_map
 from fedanon.anonymizers.perturbative.selection import known_numbers, original_numbers
 from fedanon.data.cells import Numbers
 from fedanon.data.hierarchy import FloatArray
+from fedanon.data.key_choice import numeric_quasi_identifiers
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError
-from fedanon.parameters import parameter
+from fedanon.parameters import listed, parameter
 
 
 def rank_moves(earlier: FloatArray, later: FloatArray) -> NDArray[np.int64]:
@@ -88,9 +89,9 @@ class LongitudinalReverseMapping(Perturbative):
 
     def _variables(self, table: Table) -> list[list[str]]:
         """Names of the periods of every variable."""
-        variables = [[n.strip() for n in part.split(",") if n.strip()] for part in self.periods.split(";")]
+        variables = [listed(part) for part in self.periods.split(";")]
         named = [name for names in variables for name in names]
-        unfit = [name for name in named if name not in numeric_names(table)]
+        unfit = [name for name in named if name not in numeric_quasi_identifiers(table)]
         if unfit:
             raise ConfigError(f"The method {self.name!r} changes {WHAT} only. Not so: {', '.join(unfit)}.")
         if any(len(names) < 2 for names in variables) or len(set(named)) < len(named):

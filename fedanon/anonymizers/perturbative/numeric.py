@@ -12,15 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedanon.anonymizers.base import Rng
-from fedanon.anonymizers.perturbative.base import Columns, Perturbative, numeric_names
+from fedanon.anonymizers.perturbative.base import Columns, Perturbative
 from fedanon.anonymizers.perturbative.ranks import reverse_map
 from fedanon.anonymizers.perturbative.selection import Selection, known_numbers, original_numbers
 from fedanon.data.cells import Numbers
 from fedanon.data.hierarchy import FloatArray
+from fedanon.data.key_choice import numeric_quasi_identifiers
 from fedanon.data.schema import Numeric
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError, InfeasibleError
-from fedanon.parameters import parameter
+from fedanon.parameters import listed, parameter
 
 WHAT = "numeric quasi-identifiers"
 
@@ -59,7 +60,7 @@ class NumericPerturbation(Perturbative):
         return []
 
     def _select(self, table: Table, current: Columns) -> Selection:
-        names = self.chosen(table, numeric_names(table), WHAT)
+        names = self.chosen(table, numeric_quasi_identifiers(table), WHAT)
         given = self.given_names(table, names)
         attributes = {c.name: c.attribute for c in table.columns if isinstance(c.attribute, Numeric)}
         x, s = known_numbers(table, current, names), known_numbers(table, current, given)
@@ -89,8 +90,8 @@ class ConditionalPerturbation(NumericPerturbation):
 
     def given_names(self, table: Table, names: list[str]) -> list[str]:
         """The columns asked for, or all numeric ones that are not changed."""
-        numeric = numeric_names(table)
-        wanted = [name.strip() for name in self.given.split(",") if name.strip()]
+        numeric = numeric_quasi_identifiers(table)
+        wanted = listed(self.given)
         unfit = [name for name in wanted if name not in numeric or name in names]
         if unfit:
             raise ConfigError(f"The given columns of {self.name!r} are {WHAT} that stay. Not so: {', '.join(unfit)}.")

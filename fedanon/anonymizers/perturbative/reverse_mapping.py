@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.anonymizers.base import Rng
-from fedanon.anonymizers.perturbative.base import Columns, Perturbative, numeric_names
+from fedanon.anonymizers.perturbative.base import Columns, Perturbative
 from fedanon.anonymizers.perturbative.numeric import WHAT
 from fedanon.anonymizers.perturbative.ranks import reverse_map
 from fedanon.anonymizers.perturbative.selection import known_numbers, original_numbers
 from fedanon.data.cells import Numbers
+from fedanon.data.key_choice import numeric_quasi_identifiers
 from fedanon.data.table import Table
 
 
@@ -27,6 +28,6 @@ class ReverseMapping(Perturbative):
 
     def change(self, table: Table, current: Columns, rng: Rng) -> Columns:
         """The original values in the order of the current ones."""
-        names = self.chosen(table, numeric_names(table), WHAT)
+        names = self.chosen(table, numeric_quasi_identifiers(table), WHAT)
         x, y = original_numbers(table, tuple(names)), known_numbers(table, current, names)
         return {name: Numbers(reverse_map(x[:, i], y[:, i], rng)) for i, name in enumerate(names)}

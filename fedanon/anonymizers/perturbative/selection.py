@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from fedanon.anonymizers.perturbative.base import Columns, numbers
 from fedanon.anonymizers.perturbative.projections import regression, standardized
-from fedanon.anonymizers.perturbative.stars import is_suppressed
+from fedanon.data.cells import is_suppressed
 from fedanon.data.hierarchy import FloatArray
 from fedanon.data.schema import Numeric
 from fedanon.data.table import Table

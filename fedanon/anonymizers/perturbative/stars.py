@@ -1,4 +1,4 @@
-"""Suppressed cells: '*' in a categorical column, the whole declared range in a numeric one."""
+"""Suppressing cells; :func:`fedanon.data.cells.is_suppressed` tells which are."""
 
 from __future__ import annotations
 
@@ -11,17 +11,6 @@ from fedanon.data.cells import Cells, Intervals, Nodes, Numbers
 from fedanon.data.schema import Categorical, Numeric
 
 Mask = NDArray[np.bool_]
-
-
-def is_suppressed(cells: Cells, attribute: Numeric | Categorical) -> Mask:
-    """Which cells say nothing."""
-    if isinstance(cells, Nodes):
-        return np.asarray(cells.nodes == cells.hierarchy.root)
-    if isinstance(cells, Numbers):
-        return np.zeros(len(cells), dtype=bool)
-    assert isinstance(attribute, Numeric)
-    everything = (cells.low <= attribute.low) & (cells.high >= attribute.high)
-    return np.asarray(everything & (cells.low < cells.high))
 
 
 def suppress(cells: Cells, attribute: Numeric | Categorical, rows: NDArray[Any]) -> Cells:

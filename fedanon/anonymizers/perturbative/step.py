@@ -16,7 +16,7 @@ from fedanon.anonymizers.perturbative.key_method import KeyMethod
 from fedanon.anonymizers.perturbative.stars import Mask
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError
-from fedanon.parameters import build
+from fedanon.parameters import build, listed
 
 #: parameters of methods that list columns of the table
 COLUMN_PARAMETERS = ("given", "periods")
@@ -48,8 +48,8 @@ class Step:
     @property
     def named(self) -> list[str]:
         """The columns the step changes or looks at by name."""
-        listed = [str(self.settings.get(parameter, "")).replace(";", ",") for parameter in COLUMN_PARAMETERS]
-        return [*self.columns, *(name.strip() for name in ",".join(listed).split(",") if name.strip())]
+        columns = [str(self.settings.get(parameter, "")).replace(";", ",") for parameter in COLUMN_PARAMETERS]
+        return [*self.columns, *listed(",".join(columns))]
 
     def anonymizer(self) -> Anonymizer:
         """The method, its settings checked."""

@@ -9,9 +9,10 @@ import numpy as np
 
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.anonymizers.base import Rng
-from fedanon.anonymizers.perturbative.base import Columns, Perturbative, numeric_names
+from fedanon.anonymizers.perturbative.base import Columns, Perturbative
 from fedanon.data.cells import Cells, Intervals, Nodes
 from fedanon.data.hierarchy import FloatArray
+from fedanon.data.key_choice import numeric_quasi_identifiers
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError
 from fedanon.parameters import parameter
@@ -49,7 +50,7 @@ class TopBottomCoding(Perturbative):
 
     def change(self, table: Table, current: Columns, rng: Rng) -> Columns:
         """Every column coded alone."""
-        names = self.chosen(table, numeric_names(table), "numeric quasi-identifiers")
+        names = self.chosen(table, numeric_quasi_identifiers(table), "numeric quasi-identifiers")
         return {name: self._coded(current[name]) for name in names}
 
     def _coded(self, cells: Cells) -> Intervals:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from fedanon.data.cells import Cells, Intervals, Nodes
+from fedanon.data.cells import Cells, Intervals, Nodes, is_suppressed
 from fedanon.data.hierarchy import MISSING
 from fedanon.data.release import Release
-from fedanon.data.schema import Numeric
 from fedanon.data.table import CodedColumn, Table
 from fedanon.metrics.base import metric
 
@@ -17,14 +16,13 @@ BoolArray = NDArray[np.bool_]
 
 def says_nothing(cells: Cells, column: CodedColumn) -> BoolArray:
     """Which cells are missing: empty, the root of a taxonomy, or the whole declared range."""
+    return is_suppressed(cells, column.attribute) | _is_empty(cells)
+
+
+def _is_empty(cells: Cells) -> BoolArray:
     if isinstance(cells, Nodes):
-        absent = cells.hierarchy.codes.get(MISSING, -1)
-        return np.asarray((cells.nodes == cells.hierarchy.root) | (cells.nodes == absent))
-    if not isinstance(cells, Intervals):
-        return np.isnan(cells.values)
-    assert isinstance(column.attribute, Numeric)
-    wide = (cells.low <= column.attribute.low) & (cells.high >= column.attribute.high) & (cells.low < cells.high)
-    return np.asarray(np.isnan(cells.low) | wide)
+        return np.asarray(cells.nodes == cells.hierarchy.codes.get(MISSING, -1))
+    return np.isnan(cells.low if isinstance(cells, Intervals) else cells.values)
 
 
 @metric("new_missing", title="New missing values", better="lower")
