@@ -124,6 +124,24 @@ class Hierarchy:
         leaves = np.arange(self.n_leaves, dtype=np.int32)
         return self.common_ancestor(leaves[:-1], leaves[1:])
 
+    @cached_property
+    def depth(self) -> IntArray:
+        """Number of edges from the root down to each node."""
+        depth = np.zeros(len(self.labels), dtype=np.int32)
+        for node in range(self.root - 1, -1, -1):  # parents are numbered after their children
+            depth[node] = depth[self.parent[node]] + 1
+        return depth
+
+    def at_level(self, level: int) -> IntArray:
+        """The node each leaf is generalised to at a level: 0 the leaves, the tree's height the root.
+
+        A leaf that hangs higher than the deepest stays itself at the first levels, as in an ARX file padded so.
+        """
+        nodes = np.arange(self.n_leaves, dtype=np.int32)
+        for deepest in range(int(self.height[-1]), int(self.height[-1]) - level, -1):
+            nodes = np.where(self.depth[nodes] >= deepest, self.parent[nodes], nodes)
+        return nodes
+
     def paths(self) -> list[list[str]]:
         """One path of labels per leaf, leaf first, root last."""
         return [self._path(leaf) for leaf in range(self.n_leaves)]

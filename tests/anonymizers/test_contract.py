@@ -29,6 +29,7 @@ VARIANTS = {
         {"publish": "most_common_record"},
         {"publish": "most_common_value"},
     ],
+    "full_domain": [{}, {"suppression": 0.0, "objective": "arx"}, {"suppression": 0.5, "numeric_levels": 2}],
     "wkmca": [{}, {"outlier_share": 0.0, "farthest": "max_max"}],
     "individual_ranking": [{"k": 2}, {"k": 2, "optimal": True}],
     "v_mdav": [{}, {"gamma": 1.1}],

@@ -36,6 +36,7 @@ SETTINGS: dict[str, list[dict[str, object]]] = {
     "cb": [{}, {"profile": "thesis"}],
     "brkga": [{"population": 8, "generations": 2}],
     "gfkmc": [{}, {"profile": "paper"}, {"profile": "thesis"}],
+    "full_domain": [{}, {"suppression": 0.3}],
     "mondrian": [{}, {"enforce": "stop"}, {"enforce": "stop", "relaxed": True}, {"profile": "thesis"}],
 }
 METHODS = [
