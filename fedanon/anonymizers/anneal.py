@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from fedanon.anonymizers import ANONYMIZERS, progress
-from fedanon.anonymizers.anneal_problem import Labels, Problem, ncp_problem, sse_problem
+from fedanon.anonymizers.anneal_problem import Labels, Problem, make_problem
 from fedanon.anonymizers.anneal_recombine import recombine
 from fedanon.anonymizers.anneal_search import Cooling, Pace, Run, pace, run
 from fedanon.anonymizers.base import Draft, KAnonymizer, Rng
@@ -77,7 +77,8 @@ class Anneal(KAnonymizer):
 
     def search(self, table: Table, rng: Rng) -> tuple[Labels, bool]:
         """Class of every row, and whether the search was stopped early."""
-        problem = (sse_problem if self.objective == "sse" else ncp_problem)(table, self.k, rng)
+        objective: Literal["ncp", "sse"] = "sse" if self.objective == "sse" else "ncp"
+        problem = make_problem(table, objective, self.k, self.claim(), rng)
         best, stopped = self._joined(problem, rng) if self.recombine else self._best(problem, rng)
         labels = np.empty(len(table), dtype=np.int32)
         labels[table.distinct.order] = best

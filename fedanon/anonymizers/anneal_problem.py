@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fedanon.anonymizers.anneal_constraint import RecordRule, keeping_start, kernel_rules, record_rules
 from fedanon.anonymizers.base import Rng
 from fedanon.anonymizers.microaggregation.base import standardized
 from fedanon.data.groups import Groups
+from fedanon.data.release import Claim
 from fedanon.data.spans import code_table, points, span_table
 from fedanon.data.table import Table
+from fedanon.privacy.combined import Combined
 
 Labels = NDArray[np.int32]
 
@@ -29,11 +32,13 @@ class Problem:
 
     Parameters
     ----------
-    k : least size of a class; the largest is 2k - 1.
+    k : least size of a class.
     costs : the objective, over the records in canonical order.
     near : near records and the unit of temperature.
     start : class of every record.
     unit : loss of a release (NCP, or IL in per cent) for every unit of cost.
+    rules : what classes keep beyond their size; ``start`` keeps them.
+    largest : most records of a class.
     """
 
     k: int
@@ -41,6 +46,8 @@ class Problem:
     near: Any
     start: Labels
     unit: float
+    rules: tuple[RecordRule, ...]
+    largest: int
 
     @property
     def n(self) -> int:
@@ -55,14 +62,27 @@ class Problem:
         return Classes(
             label=np.empty(self.n, dtype=np.int32),
             place=np.empty(self.n, dtype=np.int32),
-            member=np.empty((most, 2 * self.k - 1), dtype=np.int32),
+            member=np.empty((most, self.largest), dtype=np.int32),
             size=np.zeros(most, dtype=np.int64),
             cost=np.zeros(most),
             free=np.zeros(most + 1, dtype=np.int64),
+            rules=kernel_rules(self.rules, most),
         )
 
 
-def sse_problem(table: Table, k: int, rng: Rng) -> Problem:
+def make_problem(table: Table, objective: Literal["ncp", "sse"], k: int, claim: Claim | None, rng: Rng) -> Problem:
+    """Least loss among the partitions that keep ``claim``, so far as rules can express it."""
+    costs, near, start, unit = (_sse_problem if objective == "sse" else _ncp_problem)(table, k, rng)
+    start = split_large(start, k)
+    rules: tuple[RecordRule, ...] = ()
+    if isinstance(claim, Combined):
+        rules, ruled = record_rules(table, claim)
+        start = keeping_start(table, start, ruled) if rules else start
+    largest = max(2 * k - 1, int(np.bincount(start).max(initial=0)))
+    return Problem(k, costs, near, start, unit, rules, largest)
+
+
+def _sse_problem(table: Table, k: int, rng: Rng) -> tuple[Any, Any, NDArray[Any], float]:
     """Least sum of squared errors, from a tour cut into classes; O(n^2) only for the tour of a small table."""
     from fedanon.anonymizers.microaggregation.tsp_mhm import tsp_mhm_groups
 
@@ -71,10 +91,10 @@ def sse_problem(table: Table, k: int, rng: Rng) -> Problem:
     small = len(table) <= QUADRATIC
     start = tsp_mhm_groups(costs.points, k, rng) if small else metric_groups(costs, k, rng)
     squares = float(np.square(costs.points).sum())
-    return Problem(k, costs, near, split_large(start, k), 100.0 / squares if squares else 0.0)
+    return costs, near, start, 100.0 / squares if squares else 0.0
 
 
-def ncp_problem(table: Table, k: int, rng: Rng) -> Problem:
+def _ncp_problem(table: Table, k: int, rng: Rng) -> tuple[Any, Any, NDArray[Any], float]:
     """Least normalised certainty penalty, from top-down greedy classes."""
     from fedanon.kernels.top_down_greedy import top_down_greedy
 
@@ -83,7 +103,7 @@ def ncp_problem(table: Table, k: int, rng: Rng) -> Problem:
     start = top_down_greedy(costs.spans, costs.codes, k, rng.random(len(table)))
     # a record that leaves a cell gains that much for each of about k others
     near = near._replace(scale=k * near.scale)
-    return Problem(k, costs, near, split_large(start, k), 1.0 / table.codes.size)
+    return costs, near, start, 1.0 / table.codes.size
 
 
 def _sse_costs(table: Table, rows: NDArray[Any], classes: int) -> Any:

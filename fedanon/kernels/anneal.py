@@ -1,4 +1,4 @@
-"""Simulated annealing of classes of k to 2k - 1 records: move, swap, dissolve and create."""
+"""Simulated annealing of classes of k to 2k - 1 records, or more where rules need it: move, swap, dissolve, create."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 
 from fedanon.kernels.anneal_costs import change, exchange, recount, update
+from fedanon.kernels.anneal_rules import forget, keeps, note
 
 
 class Neighbors(NamedTuple):
@@ -59,12 +60,9 @@ def below(state, n):
 
 @njit(cache=True, inline="always")
 def feasible(classes, k, group, leaves, joins):
-    """Whether a class may be published once record ``leaves`` has gone and ``joins`` has come (-1: none).
-
-    The one place that knows the privacy model: a model beyond k (l-diversity, t-closeness) adds its test here.
-    """
+    """Whether a class may be published once record ``leaves`` has gone and ``joins`` has come (-1: none)."""
     size = classes.size[group] + (joins >= 0) - (leaves >= 0)
-    return k <= size < 2 * k
+    return k <= size <= classes.member.shape[1] and keeps(classes.rules, group, size, leaves, joins)
 
 
 # ---- membership -----------------------------------------------------------------------------------------------------
@@ -79,6 +77,7 @@ def _leave(costs, classes, record):
     classes.member[group, place] = last
     classes.place[last] = place
     classes.size[group] = size
+    note(classes.rules, group, record, -1)
     update(costs, classes, group, record, -1)
 
 
@@ -89,6 +88,7 @@ def _join(costs, classes, record, group):
     classes.place[record] = size
     classes.label[record] = group
     classes.size[group] = size + 1
+    note(classes.rules, group, -1, record)
     update(costs, classes, group, -1, record)
 
 
@@ -161,6 +161,8 @@ def _exchange(costs, classes, record, other, a, b):
     classes.member[a, at], classes.member[b, to] = other, record
     classes.place[record], classes.place[other] = to, at
     classes.label[record], classes.label[other] = b, a
+    note(classes.rules, a, record, other)
+    note(classes.rules, b, other, record)
     update(costs, classes, a, record, other)
     update(costs, classes, b, other, record)
 
@@ -183,8 +185,7 @@ def _dissolve(costs, classes, near, k, state, record, limit, work):
         _join(costs, classes, one, to)
         done += 1
     if done == size:
-        classes.size[group] = 0
-        classes.cost[group] = 0.0
+        _empty(classes, group)
         classes.free[classes.free[-1]] = group
         classes.free[-1] += 1
         return total
@@ -222,7 +223,7 @@ def _create(costs, classes, near, k, record, limit, work):
         return 0.0
     new = classes.free[classes.free[-1] - 1]
     total = change(costs, classes, classes.label[record], record, -1)
-    _note(classes, work, 0, record, total)
+    _remember(classes, work, 0, record, total)
     _leave(costs, classes, record)
     _found(costs, classes, record, new)
     while classes.size[new] < k:
@@ -230,7 +231,7 @@ def _create(costs, classes, near, k, record, limit, work):
         if one < 0:
             break
         total += gain + loss
-        _note(classes, work, classes.size[new], one, gain)
+        _remember(classes, work, classes.size[new], one, gain)
         classes.cost[new] += loss
         _leave(costs, classes, one)
         _join(costs, classes, one, new)
@@ -240,8 +241,7 @@ def _create(costs, classes, near, k, record, limit, work):
     for m in range(classes.size[new] - 1, -1, -1):
         classes.cost[work.origin[m]] -= work.cost[m]
         _join(costs, classes, classes.member[new, m], work.origin[m])
-    classes.size[new] = 0
-    classes.cost[new] = 0.0
+    _empty(classes, new)
     return 0.0
 
 
@@ -260,7 +260,7 @@ def _spare_records(classes, near, k, record, out):
 
 
 @njit(cache=True)
-def _note(classes, work, at, record, gain):
+def _remember(classes, work, at, record, gain):
     """Remember where a record came from, for undoing."""
     origin = classes.label[record]
     work.origin[at] = origin
@@ -275,7 +275,16 @@ def _found(costs, classes, record, group):
     classes.place[record] = 0
     classes.label[record] = group
     classes.size[group] = 1
+    note(classes.rules, group, -1, record)
     recount(costs, classes, group)
+
+
+@njit(cache=True)
+def _empty(classes, group):
+    """A class without members."""
+    classes.size[group] = 0
+    classes.cost[group] = 0.0
+    forget(classes.rules, group)
 
 
 @njit(cache=True)
@@ -303,7 +312,8 @@ def anneal(costs, classes, near, k, steps, temperature, structural, state):
     A move that costs ``d`` more is made with probability exp(-d / (temperature x scale of its record)). A share
     ``structural`` of the trials dissolves or creates a class.
     """
-    work = Work(np.empty(2 * k), np.empty(2 * k, dtype=np.int64), np.empty(4 * k, dtype=np.int64))
+    most = classes.member.shape[1] + 1
+    work = Work(np.empty(most), np.empty(most, dtype=np.int64), np.empty(4 * k, dtype=np.int64))
     total = 0.0
     for _ in range(steps):
         record = _any_record(classes, state)
@@ -321,16 +331,17 @@ def anneal(costs, classes, near, k, steps, temperature, structural, state):
 @njit(cache=True)
 def settle(costs, classes, labels):
     """Make ``labels`` the partition: members, aggregates and costs anew; returns the total cost."""
-    classes.size[:] = 0
+    for group in range(classes.size.shape[0]):
+        _empty(classes, group)
     for record in range(labels.shape[0]):
         group = labels[record]
         classes.label[record] = group
         classes.place[record] = classes.size[group]
         classes.member[group, classes.size[group]] = record
         classes.size[group] += 1
+        note(classes.rules, group, -1, record)
     free = 0
     for group in range(classes.size.shape[0] - 1, -1, -1):
-        classes.cost[group] = 0.0
         if classes.size[group] == 0:
             classes.free[free] = group
             free += 1

@@ -25,6 +25,7 @@ class Classes(NamedTuple):
     member, size : the records of every class; size 0 marks an empty class.
     cost : cost of every class.
     free : stack of the empty classes; its last entry counts them.
+    rules : what classes keep beyond their size, see :mod:`fedanon.kernels.anneal_rules`.
     """
 
     label: Any
@@ -33,6 +34,7 @@ class Classes(NamedTuple):
     size: Any
     cost: Any
     free: Any
+    rules: Any
 
 
 def change(costs, classes, group, leaves, joins):

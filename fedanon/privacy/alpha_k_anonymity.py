@@ -9,6 +9,7 @@ import numpy as np
 from fedanon.parameters import parameter
 from fedanon.privacy import MODELS
 from fedanon.privacy.base import ROUNDING, Mask
+from fedanon.privacy.count_rule import CountRule, count_rule
 from fedanon.privacy.counts import Counts
 from fedanon.privacy.sensitive_model import SensitiveModel
 
@@ -30,6 +31,10 @@ class AlphaKAnonymity(SensitiveModel):
     def kept(self, counts: Counts) -> Mask:
         """Which classes have no commoner value."""
         return np.asarray(counts.shares.max(axis=1) <= self.alpha + ROUNDING)
+
+    def count_rule(self, counts: Counts) -> CountRule:
+        """A bound of every share."""
+        return count_rule("shares", counts.whole_shares, high=np.full_like(counts.whole_shares, self.alpha))
 
     def describe(self) -> str:
         """One clause."""

@@ -10,6 +10,7 @@ from fedanon.data.hierarchy import FloatArray
 from fedanon.parameters import parameter
 from fedanon.privacy import MODELS
 from fedanon.privacy.base import ROUNDING, Mask
+from fedanon.privacy.count_rule import CountRule, count_rule
 from fedanon.privacy.counts import Counts
 from fedanon.privacy.sensitive_model import SensitiveModel
 
@@ -32,13 +33,19 @@ class BetaLikeness(SensitiveModel):
 
     def kept(self, counts: Counts) -> Mask:
         """Which classes gain no more."""
-        whole = counts.whole_shares
-        most = whole * (1 + self._gain(whole))
-        return np.asarray((counts.shares <= np.maximum(most, whole) + ROUNDING).all(axis=1))
+        return np.asarray((counts.shares <= self._most(counts.whole_shares) + ROUNDING).all(axis=1))
+
+    def _most(self, whole: FloatArray) -> FloatArray:
+        """Largest share of every value."""
+        return np.maximum(whole * (1 + self._gain(whole)), whole)
 
     def _gain(self, whole: FloatArray) -> FloatArray:
         logs = np.log(whole, out=np.zeros_like(whole), where=whole > 0)
         return np.minimum(self.beta, -logs) if self.enhanced else np.full_like(whole, self.beta)
+
+    def count_rule(self, counts: Counts) -> CountRule:
+        """A bound of every share."""
+        return count_rule("shares", counts.whole_shares, high=self._most(counts.whole_shares))
 
     def describe(self) -> str:
         """One clause."""

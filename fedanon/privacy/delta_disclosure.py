@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from fedanon.parameters import parameter
 from fedanon.privacy import MODELS
 from fedanon.privacy.base import ROUNDING, Mask
+from fedanon.privacy.count_rule import CountRule, count_rule
 from fedanon.privacy.counts import Counts
 from fedanon.privacy.sensitive_model import SensitiveModel
 
@@ -35,6 +37,11 @@ class DeltaDisclosure(SensitiveModel):
         ratio = counts.shares[:, used] / counts.whole_shares[used]
         logs = np.log(ratio, out=np.full_like(ratio, -np.inf), where=ratio > 0)
         return np.asarray((np.abs(logs) < self.delta - ROUNDING).all(axis=1))
+
+    def count_rule(self, counts: Counts) -> CountRule:
+        """Bounds of every share, a little inside the open interval."""
+        whole, factor = counts.whole_shares, math.exp(self.delta - 4 * ROUNDING)
+        return count_rule("shares", whole, low=whole / factor + ROUNDING, high=whole * factor - ROUNDING)
 
     def describe(self) -> str:
         """One clause."""

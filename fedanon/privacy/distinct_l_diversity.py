@@ -9,6 +9,7 @@ import numpy as np
 from fedanon.parameters import parameter
 from fedanon.privacy import MODELS
 from fedanon.privacy.base import Mask
+from fedanon.privacy.count_rule import CountRule, count_rule
 from fedanon.privacy.counts import Counts
 from fedanon.privacy.sensitive_model import SensitiveModel
 
@@ -28,6 +29,10 @@ class DistinctLDiversity(SensitiveModel):
     def kept(self, counts: Counts) -> Mask:
         """Which classes have l values."""
         return np.asarray((counts.by_class > 0).sum(axis=1) >= self.l)
+
+    def count_rule(self, counts: Counts) -> CountRule:
+        """A number of values."""
+        return count_rule("distinct", counts.whole_distribution, limit=self.l)
 
     def describe(self) -> str:
         """One clause."""

@@ -11,6 +11,7 @@ from fedanon.data.hierarchy import FloatArray
 from fedanon.parameters import parameter
 from fedanon.privacy import MODELS
 from fedanon.privacy.base import ROUNDING, Mask
+from fedanon.privacy.count_rule import CountRule, count_rule
 from fedanon.privacy.counts import Counts
 from fedanon.privacy.sensitive_model import SensitiveModel
 
@@ -32,6 +33,10 @@ class EntropyLDiversity(SensitiveModel):
     def kept(self, counts: Counts) -> Mask:
         """Which classes have the entropy."""
         return np.asarray(entropies(counts.distributions) >= math.log(self.l) - ROUNDING)
+
+    def count_rule(self, counts: Counts) -> CountRule:
+        """An entropy."""
+        return count_rule("entropy", counts.whole_distribution, limit=math.log(self.l))
 
     def describe(self) -> str:
         """One clause."""

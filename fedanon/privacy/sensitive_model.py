@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from fedanon.data.groups import Groups
 from fedanon.parameters import parameter
 from fedanon.privacy.base import CellsOf, Forecast, Judge, Mask, PrivacyModel, Rows
+from fedanon.privacy.count_rule import CountRule
 from fedanon.privacy.counts import Counter, Counts
 
 #: no forecast is made where it would take more counts than these
@@ -26,6 +27,10 @@ class SensitiveModel(PrivacyModel):
     @abstractmethod
     def kept(self, counts: Counts) -> Mask:
         """Which classes are fine."""
+
+    def count_rule(self, counts: Counts) -> CountRule | None:
+        """The model as a rule on the counts of a class, where it is one; ``counts`` are those of all rows."""
+        return None
 
     def judge(self, rows: Rows, published: Mask) -> Judge:
         """Encode and count once; see :class:`PrivacyModel`."""

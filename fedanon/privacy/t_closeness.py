@@ -15,6 +15,7 @@ from fedanon.parameters import parameter
 from fedanon.privacy import MODELS
 from fedanon.privacy.base import ROUNDING, Mask
 from fedanon.privacy.closeness import equal_distance, hierarchical_distance, ordered_distance
+from fedanon.privacy.count_rule import CountRule, count_rule
 from fedanon.privacy.counts import Counts
 from fedanon.privacy.sensitive import Sensitive
 from fedanon.privacy.sensitive_model import SensitiveModel
@@ -43,17 +44,27 @@ class TCloseness(SensitiveModel):
     def distances(self, counts: Counts) -> FloatArray:
         """Distance of every class."""
         values, classes, whole = counts.values, counts.distributions, counts.whole_distribution
-        kind = self.distance
-        if kind == "auto":
-            kind = "ordered" if isinstance(values.attribute, Numeric) else "equal"
+        kind = self._kind(values)
         if kind == "equal":
             return equal_distance(classes, whole)
         if kind == "hierarchical":
             tree = _taxonomy(values)
             return hierarchical_distance(classes, whole, tree, _leaves(values, tree))
-        used = np.flatnonzero(whole > 0)
-        order = used if isinstance(values.attribute, Numeric) else used[np.argsort(_ranks(values)[used])]
+        order = _order(counts)
         return ordered_distance(classes[:, order], whole[order])
+
+    def count_rule(self, counts: Counts) -> CountRule | None:
+        """A distance to the whole; not along a taxonomy."""
+        kind, whole = self._kind(counts.values), counts.whole_distribution
+        if kind == "hierarchical":
+            return None
+        order = _order(counts) if kind == "ordered" else None
+        return count_rule(kind, whole, limit=self.t, order=order)
+
+    def _kind(self, values: Sensitive) -> Literal["equal", "ordered", "hierarchical"]:
+        if self.distance != "auto":
+            return self.distance
+        return "ordered" if isinstance(values.attribute, Numeric) else "equal"
 
     def describe(self) -> str:
         """One clause."""
@@ -62,6 +73,13 @@ class TCloseness(SensitiveModel):
 
     def __str__(self) -> str:
         return f"{self.t:g}-closeness of {self.column!r}"
+
+
+def _order(counts: Counts) -> NDArray[np.int64]:
+    """The values that occur, in their order."""
+    used = np.flatnonzero(counts.whole > 0)
+    numeric = isinstance(counts.values.attribute, Numeric)
+    return used if numeric else used[np.argsort(_ranks(counts.values)[used])]
 
 
 def _ranks(values: Sensitive) -> NDArray[np.int64]:

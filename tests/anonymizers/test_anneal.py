@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from fedanon.anonymizers import anneal_search
 from fedanon.anonymizers.anneal import COOLING, Anneal
-from fedanon.anonymizers.anneal_problem import ncp_problem, neighbors
+from fedanon.anonymizers.anneal_problem import make_problem, neighbors
 from fedanon.anonymizers.anneal_recombine import recombine
 from fedanon.anonymizers.anneal_search import Seconds, Trials, pace, run
 from fedanon.anonymizers.progress import part, report, watching
@@ -46,7 +46,7 @@ def test_contract_of_sse(table: Table, k: int, seed: int) -> None:
 @settings(max_examples=40, derandomize=True)
 @given(table=tables(at_least=8), k=st.integers(2, 4))
 def test_a_run_never_costs_more_than_its_start(table: Table, k: int) -> None:
-    problem = ncp_problem(table, k, np.random.default_rng(0))
+    problem = make_problem(table, "ncp", k, None, np.random.default_rng(0))
     start = run(problem, Trials(0), COOLING["ncp"], np.random.default_rng(0)).cost
     assert run(problem, Trials(3000), COOLING["ncp"], np.random.default_rng(0)).cost <= start
 
@@ -88,7 +88,7 @@ def test_a_budget_of_trials_is_used_up() -> None:
 def test_time_is_kept(adult: Table) -> None:
     Anneal(k=5, iterations=1000).anonymize(adult, rng=0)  # compiles
     began = time.perf_counter()
-    problem = ncp_problem(adult, 5, np.random.default_rng(0))
+    problem = make_problem(adult, "ncp", 5, None, np.random.default_rng(0))
     prepared = time.perf_counter() - began
     began = time.perf_counter()
     run(problem, Seconds(0.5), COOLING["ncp"], np.random.default_rng(0))
@@ -149,9 +149,9 @@ def test_recombination_finds_the_best_of_both(adult: Table) -> None:
     rng = np.random.default_rng(0)
     halves = [adult.take(np.arange(i, i + 20)) for i in (0, 20)]
     bad = np.arange(20, dtype=np.int32) // 5  # groups in the order of the file
-    good = [run(ncp_problem(half, 5, rng), Trials(20_000), COOLING["ncp"], rng).labels for half in halves]
+    good = [run(make_problem(half, "ncp", 5, None, rng), Trials(20_000), COOLING["ncp"], rng).labels for half in halves]
     first, second = np.concatenate([good[0], bad + 9]), np.concatenate([bad, good[1] + 9])
-    whole = ncp_problem(adult.take(np.arange(40)), 5, rng)
+    whole = make_problem(adult.take(np.arange(40)), "ncp", 5, None, rng)
 
     def cost(labels: IntArray) -> float:
         groups = np.unique(labels, return_inverse=True)[1].astype(np.int32)
