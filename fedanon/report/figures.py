@@ -14,6 +14,7 @@ from fedanon.report.convergence import convergence
 from fedanon.report.document import Figure
 from fedanon.report.figure_parts import Styles, axis, floats, make_figure, n_points, panel_title, remark, ticks
 from fedanon.report.places import LABELLING, LOSS, RANKING, RISK, first_of, of_releases, panels_of, several
+from fedanon.report.requirement_figure import loss_and_requirement
 from fedanon.report.time_figure import loss_and_time
 
 #: seeds from which on a figure shows intervals; with two, Student's t makes them useless
@@ -30,7 +31,7 @@ def figures_of(name: str, frame: pd.DataFrame, curves: pd.DataFrame, styles: Sty
     )
     costs = _across_k if several(frame["k"].dropna()) else _side_by_side
     found = [make_figure(f"{name}-trade-off", "The trade-off", caption, pairs), costs(name, frame, styles)]
-    found += [loss_and_time(name, frame, styles)]
+    found += [loss_and_time(name, frame, styles), loss_and_requirement(name, frame, styles)]
     if len(curves):
         found += [convergence(name, curves, styles)]
     return [figure for figure in found if figure is not None]

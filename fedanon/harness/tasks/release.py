@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -35,10 +36,16 @@ class ReleaseTask(MethodTask):
         "k_reached,ncp,linkage_expected_share", help=f"metrics, and {CPU_SECONDS} to time the releases; with commas"
     )
 
+    require: str = parameter("", help="what classes keep beyond k, such as l=2:income,t=0.3:income")
+
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in self._metrics():
             METRICS[name]
+
+    def method_settings(self) -> dict[str, Any]:
+        """The method's parameters, k and what is required beyond it among them."""
+        return super().method_settings() | ({"require": self.require} if self.require else {})
 
     def _metrics(self) -> list[str]:
         return [name for name in self.measures.split(",") if name != CPU_SECONDS]

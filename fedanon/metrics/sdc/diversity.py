@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from fedanon.data.groups import Groups
@@ -14,7 +13,9 @@ from fedanon.data.release import Release
 from fedanon.data.schema import Numeric
 from fedanon.data.table import Table
 from fedanon.metrics.base import metric
+from fedanon.privacy.base import Rows
 from fedanon.privacy.closeness import equal_distance, ordered_distance
+from fedanon.privacy.sensitive import sensitive_values
 
 #: sdcMicro's constant of recursive (c, l)-diversity
 RECURSION = 2.0
@@ -129,12 +130,8 @@ def sensitive_codes(release: Release) -> dict[str, NDArray[np.int64]]:
     kept = ~release.suppressed
     if not kept.any():
         return {}
-    return {name: _codes(release.rest[name][kept]) for name in release.schema.sensitive}
-
-
-def _codes(column: pd.Series[Any]) -> NDArray[np.int64]:
-    codes = pd.factorize(column, sort=True)[0].astype(np.int64)
-    return np.where(codes < 0, codes.max() + 1, codes)
+    rows = Rows(release.rest[kept], release.schema, None)
+    return {name: sensitive_values(rows, name).codes.astype(np.int64) for name in release.schema.sensitive}
 
 
 def _of_records(release: Release, kind: str) -> FloatArray | None:
