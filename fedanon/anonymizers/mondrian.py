@@ -96,6 +96,9 @@ def _thesis_draft(table: Table, k: int) -> Draft:
     if table.persons is not None:
         raise ConfigError("The thesis profile of 'mondrian' counts rows; it cannot be used with a person_id column.")
     trees = table.with_taxonomies()
+    bare = [column.name for column in trees.columns if column.values is not None]
+    if bare:
+        raise ConfigError(f"The thesis profile of 'mondrian' needs a taxonomy of each column. None: {', '.join(bare)}.")
     labels = np.empty(len(table), dtype=np.int32)
     published: list[NDArray[Any]] = []
     roots = np.array([column.hierarchy.root for column in trees.columns])

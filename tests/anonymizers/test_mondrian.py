@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from fedanon.anonymizers.mondrian import Mondrian
 from fedanon.data.datasets import load
 from fedanon.data.hierarchy import Hierarchy
 from fedanon.data.schema import Categorical, Numeric, Role, Schema
 from fedanon.data.table import Table
+from fedanon.errors import ConfigError
 from fedanon.metrics.information_loss import ncp
 
 QUASI = Role.QUASI_IDENTIFYING
@@ -54,3 +56,8 @@ def test_pooling_loses_less_than_the_strict_rule_on_adult() -> None:
     table = load("adult").take(np.arange(5_000))
     pooled, strict = (Mondrian(k=5, strict_children=s).anonymize(table, rng=0) for s in (False, True))
     assert ncp(table, pooled) < ncp(table, strict)
+
+
+def test_thesis_profile_names_columns_without_a_taxonomy() -> None:
+    with pytest.raises(ConfigError, match="None: age"):
+        Mondrian(k=2, profile="thesis").anonymize(ages([1, 2, 3, 4]), rng=0)
