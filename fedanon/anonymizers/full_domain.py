@@ -22,6 +22,7 @@ from fedanon.errors import ConfigError, InfeasibleError
 from fedanon.parameters import parameter
 from fedanon.privacy.base import Rows
 from fedanon.privacy.combined import Combined
+from fedanon.privacy.k_anonymity import KAnonymity
 
 MOST_NODES = 2_000_000
 
@@ -128,7 +129,7 @@ class _Lattice:
         if isinstance(claim, Combined):
             return self._broken(node, claim)
         if self._table.persons is not None:
-            return self._broken(node, Combined(k=claim, models=()))
+            return self._broken(node, Combined(k=KAnonymity(k=self._method.k), models=()))
         return np.asarray(np.bincount(classes, weights=self._weights)[classes] < self._method.k)
 
     def _broken(self, node: Node, claim: Combined) -> NDArray[np.bool_]:
