@@ -107,7 +107,7 @@ def status(file: File, output: Folder = None, as_json: options.Json = False) -> 
 @app.command()
 def show(
     results: Results,
-    measures: Annotated[str | None, typer.Option(help="Only these measures a,b,c.")] = None,
+    measures: Annotated[str | None, typer.Option(help="These measures a,b,c, or `all`; else the main ones.")] = None,
     grid: Annotated[str | None, typer.Option(help="Only this grid.")] = None,
     k: Annotated[int | None, typer.Option("--k", help="Only this k, and methods without k.")] = None,
     lost: Annotated[bool, typer.Option("--lost", help="Differences to the baseline, seed by seed.")] = False,
@@ -117,10 +117,12 @@ def show(
     """The numbers of an experiment: means over seeds with 95 % intervals."""
     from fedanon.harness.frames import against_baseline, summary, wide
     from fedanon.harness.result_set import read_results
+    from fedanon.report.tables import key_measures
 
     found = read_results(_existing(results))
     frame = _only(found.results, "grid", grid)
-    frame = _only(frame, "measure", *(measures.split(",") if measures else [None]))
+    named = measures.split(",") if measures not in (None, "all") else []
+    frame = _only(frame, "measure", *named) if named else frame
     if k is not None:
         frame = frame[frame["k"].isna() | frame["k"].eq(k).fillna(False)]
     if lost:
@@ -131,9 +133,10 @@ def show(
     if as_json:
         print_json([dict(zip(table.columns, row, strict=True)) for row in _plain(table)])
         return
-    wanted = measures.split(",") if measures else list(dict.fromkeys(table["measure"]))
     for name, part in table.groupby("grid", sort=False):
-        shown = _readable(wide(part), wanted)
+        everything = list(dict.fromkeys(part["measure"]))
+        wanted = named or (everything if measures == "all" else key_measures(part))
+        shown = _readable(wide(part[part["measure"].isin(wanted)]), wanted)
         if markdown:
             print_markdown(list(shown.columns), _plain(shown))
         else:
