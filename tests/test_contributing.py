@@ -12,6 +12,9 @@ import numpy as np
 import pytest
 
 from fedanon.anonymizers import ANONYMIZERS
+from fedanon.attacks import ATTACKS
+from fedanon.attacks.scene import Scene
+from fedanon.attacks.suite import attack_scene, suite
 from fedanon.data.datasets import load
 from fedanon.metrics import METRICS, evaluate
 from tests.anonymizers.test_contract import check_contract
@@ -24,6 +27,7 @@ RECIPES = re.findall(r"```python\n(.*?)```", TEXT, flags=re.DOTALL)
 def recipes(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     ANONYMIZERS.names()
     METRICS.names()
+    ATTACKS.names()
     for i, recipe in enumerate(RECIPES):
         module = ModuleType(f"recipe_{i}")
         monkeypatch.setitem(sys.modules, module.__name__, module)
@@ -31,6 +35,7 @@ def recipes(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     ANONYMIZERS._components.pop("coin_toss")
     METRICS._components.pop("largest_class")
+    ATTACKS._components.pop("unique_class")
 
 
 @pytest.mark.usefixtures("recipes")
@@ -40,3 +45,7 @@ def test_recipes() -> None:
     check_contract(anonymizer, table, 0)
     release = anonymizer.anonymize(table, rng=0)
     assert evaluate(table, release, ["largest_class"])["largest_class"] >= 100
+    raw = ANONYMIZERS["identity"]().anonymize(table, rng=0)
+    found = [attack_scene(Scene(table, r, None), suite("unique_class")).results[0].rate for r in (raw, release)]
+    assert found[0] > 0.5
+    assert found[1] == 0

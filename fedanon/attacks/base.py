@@ -8,9 +8,11 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fedanon import parameters
-from fedanon.attacks.scene import Scene
+from fedanon.attacks.intervals import by_cluster, wilson
+from fedanon.attacks.scene import Members, Scene
 from fedanon.errors import FedanonError
 
 
@@ -36,6 +38,24 @@ class Finding:
     interval: tuple[float, float]
     n: int
     details: Mapping[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def of_tries(
+        cls,
+        successes: NDArray[Any],
+        baseline: float,
+        *,
+        clusters: NDArray[Any] | None = None,
+        details: Mapping[str, float] | None = None,
+    ) -> Finding:
+        """From the success (or its chance) of every try; ``clusters`` numbers what tries hang together by."""
+        n = len(successes)
+        if n == 0:
+            raise NotApplicableError("The release publishes no row the attack could be tried on.")
+        # a sum of chances may round to more than all tries
+        rate = min(float(successes.sum()) / n, 1.0)
+        interval = wilson(rate * n, n) if clusters is None else by_cluster(successes, clusters)
+        return cls(rate, baseline, (min(interval[0], rate), max(interval[1], rate)), n, details or {})
 
     @property
     def lift(self) -> float | None:
@@ -81,3 +101,14 @@ class Attack(ABC):
     @abstractmethod
     def run(self, scene: Scene, rng: np.random.Generator) -> Finding:
         """Try it; raise NotApplicableError where the scene lacks what it needs."""
+
+
+def members_of(scene: Scene) -> Members:
+    """The members of a scene and people outside; NotApplicableError where there is no method or no one."""
+    if scene.anonymizer is None:
+        raise NotApplicableError("It needs the method, to make a release that some people are not in.")
+    members = scene.members
+    assert members is not None
+    if members.release.classes.count == 0 or len(members.control) == 0:
+        raise NotApplicableError("The table is too small to keep people out of a release.")
+    return members

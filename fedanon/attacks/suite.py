@@ -3,35 +3,40 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from fedanon.attacks import ATTACKS
-from fedanon.attacks.base import Attack, AttackResult, NotApplicableError
+from fedanon.attacks.base import Attack, AttackResult
 from fedanon.attacks.scene import Scene
+from fedanon.errors import ConfigError, FedanonError
+from fedanon.parameters import build, listed
+
+#: names of suites: every attack, or every attack on one thing
+SUITES = ("all", "release", "model", "federation")
 
 
 @dataclass(frozen=True)
 class Report:
     """Results of a suite, and why the other attacks were not tried."""
 
-    results: list[AttackResult]
-    not_tried: dict[str, str]
+    results: list[AttackResult] = field(default_factory=list)
+    not_tried: dict[str, str] = field(default_factory=dict)
 
 
 def attack_scene(
     scene: Scene, attacks: Sequence[tuple[str, Attack]], on_attack: Callable[[str], None] = lambda _: None
 ) -> Report:
-    """Try every attack; ``on_attack`` is called with the name before each."""
-    results: list[AttackResult] = []
-    not_tried: dict[str, str] = {}
+    """Try every attack; ``on_attack`` is called with the name before each. One that cannot be tried stops no other."""
+    report = Report()
     for name, attack in attacks:
         on_attack(name)
         try:
-            results.append(_tried(name, attack, scene))
-        except NotApplicableError as reason:
-            not_tried[name] = str(reason)
-    return Report(results, not_tried)
+            report.results.append(_tried(name, attack, scene))
+        except FedanonError as reason:
+            report.not_tried[name] = str(reason)
+    return report
 
 
 def _tried(name: str, attack: Attack, scene: Scene) -> AttackResult:
@@ -52,8 +57,21 @@ def _tried(name: str, attack: Attack, scene: Scene) -> AttackResult:
     )
 
 
-def suite(names: str = "all") -> list[tuple[str, Attack]]:
-    """Attacks by name, with commas; `all` of them, or all on a `release`, a `model` or a `federation`."""
-    if names in ("all", "release", "model", "federation"):
-        return [(name, attack()) for name, attack in ATTACKS.items() if names in ("all", attack.target)]
-    return [(name, ATTACKS[name]()) for name in (part.strip() for part in names.split(",")) if name]
+def suite(names: str = "all", settings: Mapping[str, Mapping[str, Any]] | None = None) -> list[tuple[str, Attack]]:
+    """Attacks by name, with commas; `all` of them, or all on a `release`, a `model` or a `federation`.
+
+    ``settings`` gives parameters of some of them, by attack and name.
+    """
+    chosen = dict.fromkeys(name for part in listed(names) for name in _named(part))
+    given = settings or {}
+    idle = [name for name in given if name not in chosen]
+    if idle:
+        raise ConfigError(f"Parameters are given for attacks that are not in the suite: {', '.join(idle)}.")
+    return [(name, build(ATTACKS[name], given.get(name, {}))) for name in chosen]
+
+
+def _named(part: str) -> list[str]:
+    """The attacks of a suite, or the one of that name."""
+    if part in SUITES:
+        return [name for name, attack in ATTACKS.items() if part in ("all", attack.target)]
+    return [part]

@@ -1,0 +1,120 @@
+"""Downcoding: a generalised cell is replaced by a finer one, learned from the rest of the release."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedanon.attacks import ATTACKS
+from fedanon.attacks.base import Attack, Finding, NotApplicableError
+from fedanon.attacks.child_model import child_chances
+from fedanon.attacks.scene import Scene
+from fedanon.attacks.sensitive_pair import values_of
+from fedanon.data.cells import Nodes
+from fedanon.data.groups import Groups
+from fedanon.data.hierarchy import FloatArray, Hierarchy, IntArray
+from fedanon.metrics.published import leaf_codes
+
+
+@ATTACKS.register("downcoding")
+@dataclass(frozen=True, kw_only=True)
+class Downcoding(Attack):
+    r"""Share of the generalised categorical cells that are replaced by the right child of the published node.
+
+    The attacker has the release alone (after Cohen 2022). Records that publish column j below a node v tell how its
+    children go with the columns that are published as they are; naive Bayes gives the chance :math:`p_{rc}` of child c
+    for each record r that publishes v itself, and the likeliest is guessed. Baseline: the child that is most common in
+    the release, for every record.
+
+    The detail ``rate_if_minimal`` adds what is known if cells are the smallest that cover their class: its records R
+    are then not all below one child, so
+
+    .. math:: P(c \mid r) = \frac{p_{rc} - \prod_{s \in R} p_{sc}}{1 - \sum_d \prod_{s \in R} p_{sd}}
+    """
+
+    title = "Downcoding"
+    meaning = "Cells are brought back to a finer level than the one that was published."
+    target = "release"
+
+    def run(self, scene: Scene, rng: np.random.Generator) -> Finding:
+        """Guess the child of every generalised cell."""
+        guesses = list(_guesses(scene))
+        if not guesses:
+            raise NotApplicableError("The release publishes no generalised categorical cell.")
+        hits, minimal, prior, classes = (np.concatenate(part) for part in zip(*guesses, strict=True))
+        cells = int((~scene.release.suppressed).sum()) * len(scene.release.cells)
+        details = {"rate_if_minimal": float(minimal.mean()), "generalized_cells": len(hits) / cells}
+        return Finding.of_tries(hits, float(prior.mean()), clusters=classes, details=details)
+
+
+def _guesses(scene: Scene) -> Iterator[tuple[FloatArray, FloatArray, FloatArray, IntArray]]:
+    """For every published node: hits, those of an attacker who counts on minimality, those of the prior; classes."""
+    release = scene.release
+    rows = np.flatnonzero(~release.suppressed)
+    evidence = [values_of([release.rest], release.schema, str(name))[0][0][rows] for name in release.rest.columns]
+    for column, below in enumerate(scene.table.columns):
+        cells = release.cells[below.name]
+        if not isinstance(cells, Nodes):
+            continue
+        node = cells.nodes[release.groups.labels[rows]]
+        leaf = leaf_codes(below, cells.hierarchy)[scene.table.codes[rows, column]]
+        for task in _tasks(cells.hierarchy, node):
+            classes = release.classes.labels[rows[task.asked]]
+            chances = child_chances(evidence, task.known, task.child[task.known], task.asked, len(task.children))
+            true, prior = task.child_of(leaf[task.asked]), np.broadcast_to(task.prior(), chances.shape)
+            yield _hits(chances, true), _hits(not_all_alike(chances, classes), true), _hits(prior, true), classes
+
+
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """One node of one column: who publishes it (asked), and who publishes something below it (known)."""
+
+    tree: Hierarchy
+    node: int
+    children: IntArray
+    child: IntArray
+    asked: NDArray[np.int64]
+    known: NDArray[np.int64]
+
+    def child_of(self, leaf: IntArray) -> IntArray:
+        """Number of the child above each leaf, -1 for leaves that are not below the node."""
+        inside = (leaf >= self.tree.first[self.node]) & (leaf <= self.tree.last[self.node])
+        return np.where(inside, np.searchsorted(self.tree.first[self.children], leaf, side="right") - 1, -1)
+
+    def prior(self) -> FloatArray:
+        """How common the children are in the release; if none is published, how many leaves they have."""
+        counts = np.bincount(self.child[self.known], minlength=len(self.children)).astype(np.float64)
+        return counts if counts.any() else self.tree.leaf_counts[self.children].astype(np.float64)
+
+
+def _tasks(tree: Hierarchy, node: IntArray) -> Iterator[_Task]:
+    """One task for every node that is published and has several children."""
+    for wanted in np.unique(node[node >= tree.n_leaves]).tolist():
+        children = np.flatnonzero(tree.parent[:-1] == wanted).astype(np.int32)
+        children = children[np.argsort(tree.first[children])]
+        if len(children) < 2:
+            continue
+        below = (tree.first[node] >= tree.first[wanted]) & (tree.last[node] <= tree.last[wanted]) & (node != wanted)
+        child = np.searchsorted(tree.first[children], tree.first[node], side="right").astype(np.int32) - np.int32(1)
+        yield _Task(tree, wanted, children, child, np.flatnonzero(node == wanted), np.flatnonzero(below))
+
+
+def not_all_alike(chances: FloatArray, classes: NDArray[np.int32]) -> FloatArray:
+    """The chances of each record once it is known that the records of a class are not all of one kind."""
+    groups = Groups.of(classes)
+    alike = np.exp(groups.total(np.log(np.maximum(chances, 1e-300))))
+    possible = 1 - alike.sum(axis=1)
+    # a single record, or all but certainty that all are alike: the knowledge cannot be used
+    usable = (groups.sizes > 1) & (possible > 1e-9)
+    rest = (chances - alike[groups.labels]) / np.where(usable, possible, 1.0)[groups.labels, None]
+    return np.where(usable[groups.labels, None], rest, chances)
+
+
+def _hits(chances: FloatArray, true: IntArray) -> FloatArray:
+    """The chance that the likeliest kind, drawn where several are, is the true one."""
+    best = chances >= chances.max(axis=1, keepdims=True)
+    own = best[np.arange(len(best)), true] & (true >= 0)
+    return np.asarray(own / best.sum(axis=1))

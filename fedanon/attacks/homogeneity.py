@@ -1,0 +1,66 @@
+"""Homogeneity: whoever is in a class that holds one sensitive value has it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedanon.attacks import ATTACKS
+from fedanon.attacks.base import Attack, Finding
+from fedanon.attacks.class_values import ClassValues, IndexArray
+from fedanon.attacks.scene import Scene
+from fedanon.attacks.sensitive_pair import sensitive_pair
+from fedanon.parameters import parameter
+
+
+@ATTACKS.register("homogeneity")
+@dataclass(frozen=True, kw_only=True)
+class Homogeneity(Attack):
+    r"""Share of the published people whose class holds one single sensitive value (Machanavajjhala et al. 2007).
+
+    Their value is known for certain, although no one is linked to a record. Without the release no value would be
+    certain, so guessing says nothing here; the baseline is what classes of the same sizes, filled at random, give:
+
+    .. math:: \frac1n \sum_c n_c \sum_v \binom{N_v}{n_c} \Big/ \binom{n}{n_c}
+
+    with :math:`N_v` of the n people having value v and :math:`n_c` people in class c.
+    """
+
+    title = "Homogeneity"
+    meaning = "A sensitive value is certain for everyone in a class, since all in it share it."
+    target = "release"
+
+    column: str = parameter("", help="sensitive column; the schema's first by default")
+
+    def run(self, scene: Scene, rng: np.random.Generator) -> Finding:
+        """Count the people of classes with one value."""
+        classes = scene.release.classes
+        pair = sensitive_pair(scene.table, scene.release, self.column)
+        known = pair.by_class(classes)
+        alone = known.distinct == 1
+        certain = pair.hits(classes, alone[known.labels].astype(np.float64))
+        baseline = _by_chance(known, classes.sizes)
+        details = {
+            "classes": float(classes.count),
+            "classes_with_one_value": float(alone.sum()),
+            "largest_class_with_one_value": float(classes.sizes[alone].max(initial=0)),
+            "values": float(pair.size),
+        }
+        labels = classes.labels[~classes.suppressed]
+        return Finding.of_tries(certain, baseline, clusters=labels, details=details)
+
+
+def _by_chance(known: ClassValues, sizes: IndexArray) -> float:
+    """Expected share of people in classes with one value if the published values were dealt out anew."""
+    have = np.bincount(known.codes, weights=known.counts)
+    n = int(have.sum())
+    log_factorial = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, n + 1)))])
+    distinct, people = np.unique(sizes, return_inverse=True)
+    share = np.zeros(len(distinct))
+    for count in have[have > 0].astype(np.int64):
+        fits = distinct <= count
+        small = distinct[fits]
+        ways = log_factorial[count] - log_factorial[count - small] - log_factorial[n] + log_factorial[n - small]
+        share[fits] += np.exp(ways)
+    return float(min((share[people] * sizes).sum() / n, 1.0))

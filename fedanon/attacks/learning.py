@@ -1,0 +1,140 @@
+"""The model under attack: what a federation learns from releases, in a plain loop without messages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedanon.anonymizers.base import Anonymizer
+from fedanon.attacks.base import NotApplicableError
+from fedanon.attacks.scene import Scene
+from fedanon.data import partition
+from fedanon.data.release import Release
+from fedanon.data.table import Table
+from fedanon.errors import ConfigError, SchemaError
+from fedanon.models import MODELS
+from fedanon.models.base import LocalState, Model, Parameters, Update
+from fedanon.models.boosted_trees import BoostedTrees
+from fedanon.models.encoding import Encoding
+from fedanon.models.target import Labels, target
+from fedanon.models.tree_model import TreeModel
+from fedanon.models.tree_validation import read_trees
+
+ModelName = Literal["xgb", "lr"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Learner:
+    """How the attacked models are made.
+
+    Parameters
+    ----------
+    model : with its settings.
+    rounds : of training.
+    clients : among whom the people are dealt out; each trains on a release of its own.
+    """
+
+    model: Model
+    rounds: int
+    clients: int = 1
+
+    def releases(self, scene: Scene, table: Table, purpose: str) -> list[Release]:
+        """The release of every client."""
+        parts = partition.iid(table, self.clients, scene.rng(purpose))
+        whole = replace(scene, anonymizer=hurried(scene.anonymizer, len(table) / self.clients / len(scene.table)))
+        return [whole.released(table.take(rows), f"{purpose}, client {i}") for i, rows in enumerate(parts)]
+
+    def fit(self, releases: Sequence[Release], encoding: Encoding, rng: np.random.Generator) -> Parameters:
+        """The global parameters after the last round."""
+        model, states = self.model, [LocalState() for _ in releases]
+        rows = [model.training_data(release, encoding, int(rng.integers(2**63))) for release in releases]
+        combined = _combined(model, encoding.width)
+        for number in range(1, self.rounds + 1):
+            sent = combined.news()
+            updates = [
+                model.train(sent, data, round_number=number, rng=rng, state=state)
+                for data, state in zip(rows, states, strict=True)
+            ]
+            combined.add(updates)
+        return combined.whole()
+
+
+class _Mean:
+    """Arrays, of which the mean weighted by the examples is taken."""
+
+    def __init__(self, model: Model, width: int) -> None:
+        self._parameters = model.initial(width)
+
+    def news(self) -> Parameters:
+        return self._parameters
+
+    whole = news
+
+    def add(self, updates: Sequence[Update]) -> None:
+        weights = [update.n_examples for update in updates]
+        arrays = zip(*(update.parameters for update in updates), strict=True)
+        self._parameters = [np.average(each, axis=0, weights=weights) for each in arrays]
+
+
+class _United:
+    """Trees, of which a client is sent those since the round before."""
+
+    def __init__(self, model: BoostedTrees, width: int) -> None:
+        self._model, self._trees, self._known = model, TreeModel(width), 0
+
+    def news(self) -> Parameters:
+        first, self._known = self._known, len(self._trees)
+        return [self._trees.to_array(first)]
+
+    def whole(self) -> Parameters:
+        return [self._trees.to_array()]
+
+    def add(self, updates: Sequence[Update]) -> None:
+        limits, width = self._model.update_limits(), self._trees.n_features
+        grown = [read_trees(u.parameters[0].tobytes(), n_features=width, limits=limits).trees for u in updates]
+        self._model.unite(self._trees, grown, [update.n_examples for update in updates])
+
+
+def _combined(model: Model, width: int) -> _Mean | _United:
+    return _United(model, width) if isinstance(model, BoostedTrees) else _Mean(model, width)
+
+
+def hurried(anonymizer: Anonymizer | None, share: float) -> Any:
+    """The method with ``share`` of its budget, if it has one: a search gets as long for a row as in the whole table."""
+    settings = {} if anonymizer is None else vars(anonymizer)
+    if settings.get("iterations") is not None:
+        return replace(anonymizer, iterations=max(1, round(settings["iterations"] * share)))  # type: ignore[type-var]
+    if settings.get("seconds") is not None:
+        return replace(anonymizer, seconds=settings["seconds"] * share)  # type: ignore[type-var]
+    return anonymizer
+
+
+def model_named(name: ModelName, **settings: Any) -> Model:
+    """A model of the federation; NotApplicableError where its library is not installed."""
+    if name == "xgb":
+        try:
+            import xgboost  # noqa: F401
+        except ImportError:
+            raise NotApplicableError("It needs xgboost: install fedanon[federated].") from None
+    return MODELS[name](**settings)
+
+
+def labels_of(table: Table) -> Labels:
+    """What a model of the table predicts; NotApplicableError where that is nothing."""
+    try:
+        return target(table, table.schema)
+    except (ConfigError, SchemaError) as reason:
+        raise NotApplicableError(str(reason)) from None
+
+
+def certainty(
+    model: Model, parameters: Parameters, features: NDArray[np.float32], labels: Labels
+) -> NDArray[np.float64]:
+    r"""Log-odds of the true label, :math:`\log \frac{p_y}{1 - p_y}`: high where the model is sure and right."""
+    clear = np.finfo(np.float64).eps
+    positive = np.clip(model.predict_proba(parameters, features), clear, 1 - clear)
+    return np.where(labels == 1, 1.0, -1.0) * np.log(positive / (1 - positive))

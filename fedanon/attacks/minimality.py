@@ -1,0 +1,144 @@
+"""Minimality: a method that merges classes only where it must betrays where it had to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from fedanon.anonymizers.base import KAnonymizer
+from fedanon.attacks import ATTACKS
+from fedanon.attacks.base import Attack, Finding, NotApplicableError
+from fedanon.attacks.scene import Scene
+from fedanon.attacks.sensitive_pair import SensitivePair, sensitive_pair
+from fedanon.data.groups import Groups
+from fedanon.data.hierarchy import FloatArray
+from fedanon.data.release import Release
+from fedanon.parameters import parameter
+from fedanon.privacy.base import PrivacyModel, Rows
+
+#: how many rows are judged at once
+ROWS_AT_ONCE = 200_000
+
+
+@ATTACKS.register("minimality")
+@dataclass(frozen=True, kw_only=True)
+class Minimality(Attack):
+    r"""How strongly the rarer sensitive values of a merged class are believed of those who have them.
+
+    The attacker knows the quasi-identifiers of everyone and the method (Wong, Fu, Wang & Pei 2007), so runs it without
+    what is required beyond k and sees which groups the release has merged. One of them must have broken the
+    requirement. Of many random ways to deal out the values of the merged class to its people, those count in which one
+    does:
+
+    .. math:: \frac1n \sum_i P(s_i \mid \text{some group merged into } c(i) \text{ breaks the requirement})
+
+    over the people of merged classes whose value :math:`s_i` is not the most common there. That is also how often
+    someone who names people for such a value, drawn by this belief, is right. Baseline: the share of the value in the
+    merged class, which is the belief without the argument. Classes that are no unions of whole groups are not tried.
+    """
+
+    title = "Minimality"
+    meaning = "That a class was merged, and with which, gives away more of a sensitive value than the class itself."
+    target = "release"
+
+    draws: int = parameter(150, help="ways to deal out the values that are tried", at_least=1)
+
+    def run(self, scene: Scene, rng: np.random.Generator) -> Finding:
+        """Find the merged classes, deal out their values, compare beliefs."""
+        model, before = _before(scene)
+        classes = scene.release.classes
+        pair = sensitive_pair(scene.table, scene.release, str(getattr(model, "column", "")))
+        merged = merged_classes(classes, before)
+        tried = np.flatnonzero(np.append(merged, False)[classes.labels])
+        known = pair.by_class(classes)
+        rarer = ~known.modal[known.pair_of[tried]]
+        if not rarer.any():
+            raise NotApplicableError("No class was merged to keep what is required, or none holds a rarer value.")
+        share = (known.counts / classes.sizes[known.labels])[known.pair_of[tried]]
+        belief = _belief(scene, model, before, pair, tried, self.draws, rng)
+        # in no draw a group broke the requirement: the class is all there is
+        belief = np.where(np.isnan(belief), share, belief)[rarer]
+        details = {"merged_classes": float(merged.sum()), "people_in_merged_classes": float(len(tried))}
+        clusters = classes.labels[tried][rarer]
+        return Finding.of_tries(belief, float(share[rarer].mean()), clusters=clusters, details=details)
+
+
+def _before(scene: Scene) -> tuple[PrivacyModel, Groups]:
+    """The first model that is required beyond k, and the classes the method makes without any."""
+    method = scene.anonymizer
+    if not isinstance(method, KAnonymizer) or not method.required:
+        raise NotApplicableError("It needs a method with a requirement beyond k, such as l=2:COLUMN.")
+    model = next((m for m in method.required if hasattr(m, "column")), None)
+    if model is None:
+        raise NotApplicableError("What is required beyond k is not about a sensitive column.")
+    seed = scene.release.provenance.seed
+    plain: Release = replace(method, require="").anonymize(scene.table, rng=scene.seed if seed is None else seed)
+    return model, plain.classes
+
+
+def merged_classes(after: Groups, before: Groups) -> NDArray[np.bool_]:
+    """Which classes are unions of several earlier groups, each of which is whole in one class."""
+    torn = before.distinct(after.labels) > 1
+    lost = np.append(torn, True)[before.labels]
+    shown = ~after.suppressed
+    whole = np.bincount(after.labels[shown], weights=lost[shown], minlength=after.count) == 0
+    return np.asarray(whole & (after.distinct(before.labels) > 1))
+
+
+def _belief(
+    scene: Scene,
+    model: PrivacyModel,
+    before: Groups,
+    pair: SensitivePair,
+    tried: NDArray[np.int64],
+    draws: int,
+    rng: np.random.Generator,
+) -> FloatArray:
+    """How often each of the rows ``tried`` keeps its own value among the draws in which its class has a reason to be.
+
+    NaN where no draw gives one.
+    """
+    values, own = scene.release.rest[pair.name].to_numpy(), pair.published[tried]
+    labels = scene.release.classes.labels[tried]
+    at_once = max(1, ROWS_AT_ONCE // len(values))
+    reasons, kept = np.zeros((2, len(tried)))
+    for start in range(0, draws, at_once):
+        sources = [shuffled_within(labels, rng) for _ in range(min(at_once, draws - start))]
+        dealt = np.tile(values, (len(sources), 1))
+        dealt[:, tried] = values[tried][np.stack(sources)]
+        for source, broken in zip(sources, _broken(scene, model, before, pair.name, dealt)[:, tried], strict=True):
+            reason = np.isin(labels, labels[broken])
+            reasons += reason
+            kept += reason & (own[source] == own)
+    return np.where(reasons > 0, kept / np.maximum(reasons, 1), np.nan)
+
+
+def _broken(scene: Scene, model: PrivacyModel, groups: Groups, name: str, dealt: NDArray[Any]) -> NDArray[np.bool_]:
+    """Whether the group of each row breaks the model, for each way (row of ``dealt``) to deal out the values.
+
+    All ways are judged at once, as tables below each other: the shares of values in all of them are those in one.
+    """
+    ways, n = dealt.shape
+    persons = scene.table.persons
+    people = None if persons is None else stacked(persons, scene.table.n_persons, ways)
+    rows = Rows(pd.DataFrame({name: dealt.ravel()}), scene.table.schema, people)
+    many = Groups(stacked(groups.labels, groups.count, ways).astype(np.int32), groups.count * ways)
+    broken = ~model.judge(rows, ~many.suppressed).fine(many, dict)
+    return np.append(broken, False)[many.labels].reshape(ways, n)
+
+
+def stacked(numbers: NDArray[Any], count: int, copies: int) -> NDArray[Any]:
+    """Numbers below each other, so many times; those of every copy are its own, negative ones stay."""
+    shift = count * np.arange(copies)[:, None]
+    return np.where(numbers < 0, numbers, numbers + shift).ravel()
+
+
+def shuffled_within(labels: NDArray[np.int32], rng: np.random.Generator) -> NDArray[np.int64]:
+    """A random permutation that moves rows only among those with their label."""
+    source = np.empty(len(labels), dtype=np.int64)
+    source[np.argsort(labels, kind="stable")] = np.lexsort((rng.random(len(labels)), labels))
+    return source

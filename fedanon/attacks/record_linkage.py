@@ -1,0 +1,46 @@
+"""Record linkage: an attacker who holds the originals matches each released record to the nearest of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedanon.attacks import ATTACKS
+from fedanon.attacks.base import Attack, Finding, NotApplicableError
+from fedanon.attacks.intervals import clustered
+from fedanon.attacks.scene import Scene
+from fedanon.metrics.distances import record_distances
+from fedanon.metrics.nearest import link
+
+
+@ATTACKS.register("record_linkage")
+@dataclass(frozen=True, kw_only=True)
+class RecordLinkage(Attack):
+    r"""Share of the released records that are linked to their own original.
+
+    .. math:: \frac1n \sum_r \frac{[o(r) \in N(r)]}{|N(r)|}
+
+    with :math:`N(r)` the originals nearest to the released record (:func:`fedanon.metrics.linkage.linkage_expected`);
+    one of them is drawn. Baseline: an original drawn blindly, 1 / N of all N originals.
+    """
+
+    title = "Record linkage"
+    meaning = "Someone who knows the quasi-identifiers of everyone finds the released record of a person."
+    target = "release"
+
+    def run(self, scene: Scene, rng: np.random.Generator) -> Finding:
+        """Link every released record."""
+        sizes = scene.release.classes.sizes
+        n = int(sizes.sum())
+        if n == 0:
+            raise NotApplicableError("The release publishes no row.")
+        links = link(scene.table, scene.release, record_distances)
+        hits = links.own / links.near
+        details = {
+            "linked_records": float(hits.sum()),
+            "linked_records_first_of_ties": links.first_hits,
+            "highest_chance_of_a_record": float((hits / sizes).max()),
+        }
+        rate = float(hits.sum()) / n
+        return Finding(rate, 1 / len(scene.table), clustered(hits, sizes), n, details)

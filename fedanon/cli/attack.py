@@ -1,0 +1,235 @@
+"""`fedanon attack`: what someone could find out from a release, tried out."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, asdict, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fedanon.cli import options
+from fedanon.cli.anonymize import _requirement
+from fedanon.cli.output import console, json_text, print_json, print_table
+from fedanon.cli.runs import make_anonymizer
+from fedanon.errors import ConfigError, PrivacyViolationError
+
+if TYPE_CHECKING:
+    from fedanon.attacks.base import Attack, AttackResult
+    from fedanon.attacks.scene import Scene
+    from fedanon.attacks.suite import Report
+    from fedanon.data.release import Release
+    from fedanon.data.table import Table
+
+COLUMNS = ("attack", "rate %", "95 % interval", "baseline %", "lift", "n", "seconds")
+RESULTS_FILE = "attacks.json"
+
+
+def attack(
+    file: options.InputFile = None,
+    dataset: options.Dataset = None,
+    client: options.Client = None,
+    schema: options.SchemaFile = None,
+    quasi: options.Quasi = None,
+    release: Annotated[
+        Path | None, typer.Option(help="A released file of INPUT, rows in the same order, instead of a method.")
+    ] = None,
+    suite: Annotated[
+        str, typer.Option(help="Attacks a,b,c; or `all`, or all on a `release`, a `model`, a `federation`.")
+    ] = "all",
+    method: Annotated[str | None, typer.Option(help="Anonymizer; see `fedanon methods`. mondrian by default.")] = None,
+    k: Annotated[int | None, typer.Option(help="Minimum number of people who share a published record.")] = None,
+    require: Annotated[
+        str | None, typer.Option(help="What classes must keep beyond k: l=2:COLUMN,t=0.3:COLUMN; may name k itself.")
+    ] = None,
+    settings: options.Settings = None,
+    attack_settings: Annotated[
+        list[str] | None,
+        typer.Option("--set-attack", metavar="ATTACK.NAME=VALUE", help="A parameter of an attack; may be repeated."),
+    ] = None,
+    fail_above: Annotated[
+        float | None, typer.Option(help="Exit code 2 if the lower end of any rate's interval is above this.", min=0)
+    ] = None,
+    seed: options.Seed = 0,
+    missing: options.Missing = None,
+    encoding: options.Encoding = "utf-8",
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Also write the results: a .json file, or a folder for one.")
+    ] = None,
+    plot: Annotated[Path | None, typer.Option(help="Also draw rates and baselines (PNG, SVG or PDF).")] = None,
+    listing: Annotated[bool, typer.Option("--list", help="List the attacks and their parameters, and stop.")] = False,
+    as_json: options.Json = False,
+) -> None:
+    """Attack a release, models trained on it and a federation, and tell each rate beside that of a guess.
+
+    The release is made here by a method, or read from a file beside its original; what needs the method is then not
+    tried. Every rate has a 95 % interval. The exit code is 0 whatever succeeds, unless --fail-above says otherwise.
+    """
+    from fedanon.attacks.suite import suite as attacks_of
+
+    if listing:
+        _list(as_json=as_json)
+        return
+    attacks = attacks_of(suite, _attack_settings(attack_settings))
+    if release is not None and (method or k or require or settings):
+        raise ConfigError("--release is a release that was made; --method, --k, --require and --set make one.")
+    table = options.load_table(
+        file=file, dataset=dataset, client=client, schema=schema, quasi=quasi, missing=missing, encoding=encoding
+    )
+    scene = _scene(table, release, method or "mondrian", k, require, settings, seed)
+    report = _run(scene, attacks)
+    document = _document(scene, report)
+    if output is not None:
+        _write(document, output)
+    if plot is not None and report.results:
+        from fedanon.cli.attack_plot import draw_attacks
+
+        draw_attacks(report.results, _title(scene), plot)
+    if as_json:
+        print_json(document)
+    else:
+        _report(scene, report, [path for path in (output, plot) if path is not None])
+    _enforce(report, fail_above)
+
+
+def _attack_settings(settings: list[str] | None) -> dict[str, dict[str, str]]:
+    """``attack.name=value`` texts by attack and name."""
+    found: dict[str, dict[str, str]] = {}
+    for key, value in options.parse_settings(settings).items():
+        name, dot, parameter = key.partition(".")
+        if not dot:
+            raise ConfigError(f"--set-attack takes ATTACK.NAME=VALUE; {key!r} has no '.'.")
+        found.setdefault(name, {})[parameter] = value
+    return found
+
+
+def _scene(
+    table: Table,
+    release: Path | None,
+    method: str,
+    k: int | None,
+    require: str | None,
+    settings: list[str] | None,
+    seed: int,
+) -> Scene:
+    from fedanon.attacks.scene import Scene
+
+    if release is not None:
+        return Scene(table, _read(release, table), None, seed)
+    k, more = _requirement(k, require)
+    anonymizer = make_anonymizer(method, k, {**options.parse_settings(settings), **more})
+    return Scene(table, anonymizer.anonymize(table, rng=seed), anonymizer, seed)
+
+
+def _read(path: Path, table: Table) -> Release:
+    """The release in a file, with all columns as they are published there."""
+    from fedanon.data.reconstruction import reconstruct
+    from fedanon.data.release_file import read_release
+
+    released = read_release(path, table.schema, also=table.schema.published)
+    release = reconstruct(released, table)
+    return replace(release, rest=released.frame[list(release.rest.columns)])
+
+
+def _run(scene: Scene, attacks: list[tuple[str, Attack]]) -> Report:
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from fedanon.attacks.suite import attack_scene
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console(stderr=True), transient=True) as progress:
+        task = progress.add_task("", total=len(attacks), completed=-1)
+        return attack_scene(scene, attacks, lambda name: progress.update(task, advance=1, description=name))
+
+
+def _document(scene: Scene, report: Report) -> dict[str, Any]:
+    method = scene.anonymizer
+    return {
+        "n": len(scene.table),
+        "method": None if method is None else method.name,
+        "parameters": {} if method is None else asdict(method),
+        "seed": scene.seed,
+        "data_sha256": scene.table.sha256,
+        "results": [result.to_dict() for result in report.results],
+        "not_tried": report.not_tried,
+    }
+
+
+def _write(document: dict[str, Any], output: Path) -> None:
+    from fedanon.data.atomic import atomic_write
+
+    if output.suffix != ".json":
+        output.mkdir(parents=True, exist_ok=True)
+        output = output / RESULTS_FILE
+    atomic_write(output, json_text(document))
+
+
+def _title(scene: Scene) -> str:
+    method = scene.anonymizer
+    what = "The release" if method is None else f"{method.name}, k={getattr(method, 'k', '-')}"
+    return f"{what}: {len(scene.table):,} rows, seed {scene.seed}"
+
+
+def _report(scene: Scene, report: Report, written: list[Path]) -> None:
+    out = console()
+    if report.results:
+        print_table(_title(scene), COLUMNS, [_row(result) for result in report.results])
+        out.print("rate: tries that succeed; baseline: the same without the release, by the best guess or on others.")
+    for name, reason in report.not_tried.items():
+        out.print(f"Not tried: {name}: {reason}")
+    out.print(_conclusion(report.results))
+    for path in written:
+        out.print(f"Written: {path}")
+
+
+def _row(result: AttackResult) -> list[Any]:
+    rate, low, high, baseline = (f"{100 * x:.2f}" for x in (result.rate, result.low, result.high, result.baseline))
+    lift = None if result.lift is None else float(f"{result.lift:.3g}")
+    return [result.title, rate, f"{low} to {high}", baseline, lift, result.n, round(result.seconds, 2)]
+
+
+def _conclusion(results: list[AttackResult]) -> str:
+    """What the results come to, in plain words."""
+    from fedanon.attacks import ATTACKS
+
+    better = [result for result in results if result.low > result.baseline]
+    if not results:
+        return "No attack could be tried."
+    if not better:
+        return f"None of {len(results)} attacks does better than its baseline by more than chance."
+    most = max(better, key=lambda result: result.low - result.baseline)
+    return (
+        f"{len(better)} of {len(results)} attacks do better than their baseline by more than chance. The largest gain: "
+        f"{most.title}, {most.rate:.1%} against {most.baseline:.1%}. {ATTACKS[most.attack].meaning}"
+    )
+
+
+def _enforce(report: Report, limit: float | None) -> None:
+    above = [] if limit is None else [result.attack for result in report.results if result.low > limit]
+    if above:
+        raise PrivacyViolationError(f"Above the rate of {limit:g} that --fail-above allows: {', '.join(above)}.")
+
+
+def _list(*, as_json: bool) -> None:
+    from fedanon.attacks import ATTACKS
+
+    found = [
+        {"name": name, "target": kind.target, "meaning": kind.meaning, "parameters": _parameters(kind)}
+        for name, kind in ATTACKS.items()
+    ]
+    if as_json:
+        print_json(found)
+        return
+    rows = [(entry["name"], entry["target"], entry["meaning"], _settable(entry["parameters"])) for entry in found]
+    print_table("Attacks", ["name", "attacks", "what it means if it succeeds", "parameters"], rows)
+
+
+def _settable(parameters: Any) -> str:
+    return "\n".join(f"{entry['name']}={entry['default']}: {entry['help']}" for entry in parameters)
+
+
+def _parameters(kind: type[Attack]) -> list[dict[str, Any]]:
+    return [
+        {"name": e.name, "default": "required" if e.default is MISSING else e.default, "help": e.metadata.get("help")}
+        for e in fields(kind)
+    ]

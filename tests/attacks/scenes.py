@@ -1,0 +1,52 @@
+"""Scenes the tests of attacks share."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import pandas as pd
+
+from fedanon.anonymizers import ANONYMIZERS
+from fedanon.attacks.scene import Scene
+from fedanon.data.datasets import load
+from fedanon.data.schema import Schema
+from fedanon.data.table import Table
+
+
+@cache
+def table_of(dataset: str, rows: int | None = None) -> Table:
+    table = load(dataset)
+    return table if rows is None else table.take(range(rows))
+
+
+@cache
+def scene_of(
+    dataset: str, *, rows: int | None = None, method: str = "mondrian", seed: int = 0, **settings: Any
+) -> Scene:
+    return made(table_of(dataset, rows), method, seed=seed, **settings)
+
+
+def made(table: Table, method: str = "mondrian", *, seed: int = 0, **settings: Any) -> Scene:
+    anonymizer = ANONYMIZERS[method](**settings)
+    return Scene(table, anonymizer.anonymize(table, rng=seed), anonymizer, seed)
+
+
+SMALL = {
+    "target": "illness",
+    "attributes": {
+        "age": {"role": "quasi_identifying", "type": "numeric", "range": [0, 100], "integer": True},
+        "ward": {
+            "role": "quasi_identifying",
+            "type": "categorical",
+            "taxonomy": {"Surgery": ["cardiac", "trauma"], "Medicine": ["cancer", "general"]},
+        },
+        "illness": {"role": "sensitive", "type": "text"},
+        "cost": {"role": "sensitive", "type": "numeric", "range": [0, 1000]},
+    },
+}
+
+
+def small_table(ages: list[int], wards: list[str], illnesses: list[str], costs: list[float] | None = None) -> Table:
+    frame = pd.DataFrame({"age": ages, "ward": wards, "illness": illnesses, "cost": costs or [0.0] * len(ages)})
+    return Table.from_frame(frame, Schema.from_dict(SMALL))
