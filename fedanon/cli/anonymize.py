@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fedanon.cli import options
+from fedanon.cli.audit import AuditFile, audited
 from fedanon.cli.output import console, print_json, print_table
 from fedanon.cli.runs import make_anonymizer, run
 from fedanon.cli.search_progress import search_progress
@@ -15,6 +18,8 @@ from fedanon.errors import ConfigError
 
 if TYPE_CHECKING:
     from fedanon.anonymizers.base import Anonymizer
+    from fedanon.data.release import Release
+    from fedanon.data.table import Table
 
 
 def anonymize(
@@ -35,6 +40,7 @@ def anonymize(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Where to write the release: CSV, or .parquet.")
     ] = None,
+    audit: AuditFile = None,
     as_json: options.Json = False,
 ) -> None:
     """Anonymise a CSV or Parquet file or a data set, verify the release, and report loss and risk.
@@ -43,30 +49,59 @@ def anonymize(
     method claims was verified on the output. From Parquet to Parquet only the columns the method needs are held in
     memory; the others pass by.
     """
-    from fedanon.data.parquet_format import is_parquet
-    from fedanon.data.release_file import write_release
+    from fedanon.data.manifest import file_sha256
 
     k, more = _requirement(k, require)
     anonymizer = make_anonymizer(method, k, {**options.parse_settings(settings), **more})
-    write = write_release
-    if file is not None and is_parquet(file) and is_parquet(output) and dataset is None and client is None:
-        source = options.parquet_source(file, schema, quasi)
-        policy: Any = missing or "error"
-        table = source.table(missing=policy, also=_columns_of(anonymizer))
-        write = source.write_release
-    else:
-        table = options.load_table(
-            file=file, dataset=dataset, client=client, schema=schema, quasi=quasi, missing=missing, encoding=encoding
-        )
-    with search_progress():
-        release, result = run(anonymizer, table, seed)
-    if output is not None:
-        write(release, table, output)
-        result["output"] = str(output)
+    with audited(audit, "anonymize") as entry:
+        entry |= {"method": method, "parameters": asdict(anonymizer), "seed": seed}
+        table, write = _source(file, dataset, client, schema, quasi, missing, encoding, output, anonymizer)
+        with search_progress():
+            release, result = run(anonymizer, table, seed)
+        entry |= _logged(release, result)
+        if output is not None:
+            # ranges that were read off the data are values of the data
+            write(release, table, output, with_schema=quasi is None)
+            result["output"] = str(output)
+            entry |= {"output": output.name, "output_sha256": file_sha256(output)}
     if as_json:
         print_json(result)
     else:
         _report(result)
+
+
+def _source(
+    file: Path | None,
+    dataset: str | None,
+    client: int | None,
+    schema: Path | None,
+    quasi: str | None,
+    missing: str | None,
+    encoding: str,
+    output: Path | None,
+    anonymizer: Anonymizer,
+) -> tuple[Table, Callable[..., Path]]:
+    """The table, and how its release is written."""
+    from fedanon.data.parquet_format import is_parquet
+    from fedanon.data.release_file import write_release
+
+    if file is not None and is_parquet(file) and is_parquet(output) and dataset is None and client is None:
+        source = options.parquet_source(file, schema, quasi)
+        policy: Any = missing or "error"
+        return source.table(missing=policy, also=_columns_of(anonymizer)), source.write_release
+    table = options.load_table(
+        file=file, dataset=dataset, client=client, schema=schema, quasi=quasi, missing=missing, encoding=encoding
+    )
+    return table, write_release
+
+
+def _logged(release: Release, result: dict[str, Any]) -> dict[str, Any]:
+    """What the audit log keeps of a release: sizes and hashes."""
+    sizes = {name: result[name] for name in ("n", "people", "suppressed", "classes", "k_reached")}
+    provenance = release.provenance
+    claim = None if release.claim is None else release.claim.to_dict()
+    hashes = {"data_sha256": provenance.data_sha256, "schema_sha256": provenance.schema_sha256}
+    return {**sizes, **hashes, "claim": claim}
 
 
 def _columns_of(anonymizer: Anonymizer) -> set[str]:
@@ -98,14 +133,23 @@ def _report(result: dict[str, Any]) -> None:
         out.print(f"Note: {note}")
     if result["truthfulness"] < 1:
         out.print(f"Note: {1 - result['truthfulness']:.1%} of the published cells are not true of their record.")
-    out.print("Not protected: columns that are not quasi-identifiers are published as they are; people in a class who")
-    out.print("share a sensitive value disclose it; several releases of the same people can be combined.")
-    if result["parameters"].get("require"):
-        out.print("What is required bounds what a class discloses of the columns it names, and of no others.")
-    else:
-        out.print("With --require a class must also hold several values: l=2:COLUMN, t=0.3:COLUMN.")
+    for line in _limits(result["parameters"]):
+        out.print(line)
     if "output" in result:
         out.print(f"Written: {result['output']} and its manifest.")
+
+
+def _limits(parameters: Mapping[str, Any]) -> tuple[str, ...]:
+    """What a release does not protect from."""
+    if "epsilon" in parameters:
+        return ("Not protected: several releases of the same people can be combined; their epsilons add up.",)
+    return (
+        "Not protected: columns that are not quasi-identifiers are published as they are; people in a class who",
+        "share a sensitive value disclose it; several releases of the same people can be combined.",
+        "What is required bounds what a class discloses of the columns it names, and of no others."
+        if parameters.get("require")
+        else "With --require a class must also hold several values: l=2:COLUMN, t=0.3:COLUMN.",
+    )
 
 
 def _numbers(result: dict[str, Any]) -> list[tuple[str, Any]]:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fedanon.cli import options
+from fedanon.cli.audit import AuditFile, audited
 from fedanon.cli.output import console, print_json, print_table
-from fedanon.errors import DataError, PrivacyViolationError
+from fedanon.errors import PrivacyViolationError
 
 if TYPE_CHECKING:
     from fedanon.data.release_file import ReleasedFrame
@@ -31,6 +30,7 @@ def check(
     ] = None,
     missing: options.Missing = None,
     encoding: options.Encoding = "utf-8",
+    audit: AuditFile = None,
     as_json: options.Json = False,
 ) -> None:
     """Check a release: class sizes and risks from the file alone; with --original also loss, truth and linkage.
@@ -39,6 +39,26 @@ def check(
     not hold.
     Rows are counted; people are counted only with --original and a schema that names a person_id column.
     """
+    with audited(audit, "check") as entry:
+        entry |= {"release": release.name, "k": k, "require": require}
+        result, countable = _checked(release, schema, original, k, require, missing, encoding)
+        entry |= {"classes": result["classes"], "k_reached": result["k_reached"], "manifest": result["manifest"]}
+    if as_json:
+        print_json({"release": str(release), **result})
+    else:
+        _report(release, result, countable=countable)
+
+
+def _checked(
+    release: Path,
+    schema: Path,
+    original: Path | None,
+    k: int | None,
+    require: str | None,
+    missing: str | None,
+    encoding: str,
+) -> tuple[dict[str, Any], bool]:
+    """What was found, and whether promises about people could be judged; raise if anything does not hold."""
     from fedanon.data.release_file import read_release
     from fedanon.data.schema import Schema
     from fedanon.privacy.released import check_released
@@ -61,10 +81,7 @@ def check(
     promised = [least for least in (k, wanted, (manifest or {}).get("k")) if least is not None]
     _enforce(result, max(promised, default=0))
     check_released(released, declared, models, None if table is None else table.persons)
-    if as_json:
-        print_json({"release": str(release), **result})
-    else:
-        _report(release, result, countable=countable)
+    return result, countable
 
 
 def _required(require: str | None, manifest: dict[str, Any] | None) -> tuple[int | None, list[PrivacyModel]]:
@@ -103,22 +120,14 @@ def _against_original(released: ReleasedFrame, table: Table) -> dict[str, Any]:
 
 def _check_manifest(release: Path) -> dict[str, Any] | None:
     """The claim of the manifest beside the file; None if there is no manifest."""
-    from fedanon.data.parquet_format import is_parquet
-    from fedanon.data.release_file import manifest_path
+    from fedanon.data.manifest import Manifest
 
-    path = manifest_path(release)
-    if not path.exists():
+    manifest = Manifest.beside(release)
+    if manifest is None:
         return None
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-        expected, claim = document["parquet_sha256" if is_parquet(release) else "csv_sha256"], document["claim"]
-    except (OSError, ValueError, KeyError, TypeError):
-        raise DataError(f"The manifest {path.name} cannot be read.") from None
-    with release.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    if digest != expected:
+    if not manifest.is_of_file:
         raise PrivacyViolationError(f"The file {release.name} is not the one its manifest describes (SHA-256 differs).")
-    return {"verified_hash": True, **(claim or {})}
+    return {"verified_hash": True, **manifest.claim}
 
 
 def _enforce(result: dict[str, Any], k: int) -> None:
@@ -143,5 +152,10 @@ def _report(release: Path, result: dict[str, Any], *, countable: bool) -> None:
         out.print(f"The manifest's claim holds on the file: {named}.")
         if more and not countable:
             out.print(f"Not checked, since people can be counted only with --original: {', '.join(more)}.")
+    elif "epsilon" in claim:
+        out.print(
+            f"The manifest belongs to the file and promises differential privacy, epsilon {claim['epsilon']:g}, delta "
+            f"{claim['delta']:g}: a property of how it was made, which no file can show."
+        )
     else:
         out.print("The manifest belongs to the file and promises nothing.")

@@ -86,6 +86,18 @@ def _load_file(
     return Table.from_frame(frame, declared or _all_numeric(frame, quasi), missing=missing)
 
 
+def read_table(file: Path, schema: Schema, missing: Any, encoding: str) -> Table:
+    """A whole file, of either format, by a schema that is at hand."""
+    from fedanon.data.csv_file import read_frame
+    from fedanon.data.parquet_file import ParquetSource
+    from fedanon.data.parquet_format import is_parquet
+    from fedanon.data.table import Table
+
+    if is_parquet(file):
+        return ParquetSource.open(file, schema).table(missing=missing, also=schema.names)
+    return Table.from_frame(read_frame(file, encoding=encoding), schema, missing=missing)
+
+
 def parquet_source(file: Path, schema: Path | None, quasi: str | None) -> ParquetSource:
     """A Parquet file with its schema or chosen columns; what is read of it is for the caller to say."""
     from fedanon.data.parquet_file import ParquetSource

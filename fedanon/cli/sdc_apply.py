@@ -53,6 +53,8 @@ def apply(
     names it. With -o the release is written with a manifest of the chain; --from MANIFEST --undo makes the release
     again, on the same data, as it was before the last step.
     """
+    from fedanon.data.release_file import write_release
+
     before = _read_manifest(origin) if origin is not None else None
     pipeline = _pipeline(before, steps or [], undo=undo)
     table = options.load_table(
@@ -61,7 +63,8 @@ def apply(
     _refuse_other_data(before, table)
     release, result = _run(pipeline, table, _seed(before, seed))
     if output is not None:
-        release.to_csv(output, pipeline.masked_table(table))
+        # ranges that were read off the data are values of the data
+        write_release(release, pipeline.masked_table(table), output, with_schema=quasi is None)
         result["output"] = str(output)
     if as_json:
         print_json(result)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from fedanon.data.column_names import IDENTIFYING, QUASI_IDENTIFYING, suggests
 from fedanon.data.groups import Groups
+from fedanon.data.safe_harbor import kind_of_shape, kinds_of_name
 from fedanon.data.schema import Attribute, Categorical, Role
 from fedanon.data.table import Table
 
@@ -24,12 +25,13 @@ Codes = NDArray[np.int64]
 def lint_schema(table: Table) -> list[str]:
     """Warnings about a table's schema, the graver ones first.
 
-    Looked for are: columns carried along that are nearly unique, that bear the name of an identifier, or that give a
-    quasi-identifier away; a schema without a sensitive column; long flat taxonomies.
+    Looked for are: columns carried along that are nearly unique, that bear the name of an identifier or hold values of
+    its shape (HIPAA Safe Harbor's 18 kinds), or that give a quasi-identifier away; a schema without a sensitive column;
+    long flat taxonomies.
     """
     carried = [a for a in table.schema.attributes if a.role in (Role.INSENSITIVE, Role.SENSITIVE)]
     codes = {a.name: _codes(table.frame[a.name]) for a in carried}
-    warnings = [*_nearly_unique(carried, codes, len(table)), *_telling_names(carried)]
+    warnings = [*_nearly_unique(carried, codes, len(table)), *_telling_names(carried), *_telling_shapes(carried, table)]
     for attribute in carried:
         if attribute.name != table.schema.target:
             warnings += _determined(attribute, codes[attribute.name], table)
@@ -58,9 +60,23 @@ def _telling_names(carried: list[Attribute]) -> Iterator[str]:
         if attribute.role is not Role.INSENSITIVE:
             continue
         if suggests(attribute.name, IDENTIFYING):
-            yield f"The column {attribute.name!r} is insensitive, but its name is that of an identifier (HIPAA's list)."
+            kinds = "; ".join(kind.name for kind in kinds_of_name(attribute.name)) or "other identifiers"
+            yield (
+                f"The column {attribute.name!r} is insensitive, but its name is that of an identifier "
+                f"(HIPAA Safe Harbor: {kinds})."
+            )
         elif suggests(attribute.name, QUASI_IDENTIFYING):
             yield f"The column {attribute.name!r} is insensitive, but its name is that of a quasi-identifier."
+
+
+def _telling_shapes(carried: list[Attribute], table: Table) -> Iterator[str]:
+    for attribute in carried:
+        kind = kind_of_shape(table.frame[attribute.name])
+        if kind is not None:
+            yield (
+                f"The {attribute.role} column {attribute.name!r} is published as it is, and most of its values have "
+                f"the shape of an identifier (HIPAA Safe Harbor: {kind.name})."
+            )
 
 
 def _determined(attribute: Attribute, codes: Codes, table: Table) -> Iterator[str]:

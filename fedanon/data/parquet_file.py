@@ -35,7 +35,7 @@ from fedanon.data.release import Release
 from fedanon.data.release_file import forget, manifest_path, manifest_text, verify_claim
 from fedanon.data.schema import Categorical, Numeric, Schema
 from fedanon.data.table import MissingPolicy, Table, check_columns
-from fedanon.errors import DataError, SchemaError
+from fedanon.errors import ConfigError, DataError, SchemaError
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class ParquetSource:
         frame = read_columns(self.path, narrow.names, categories=categories, tokens=self.schema.missing_values)
         return Table.from_frame(frame, narrow, missing=missing)
 
-    def write_release(self, release: Release, table: Table, path: str | Path) -> Path:
+    def write_release(self, release: Release, table: Table, path: str | Path, *, with_schema: bool = True) -> Path:
         """Verify ``release`` once more, then write it to ``path`` and its manifest to ``<path>.manifest.json``.
 
         Parameters
@@ -88,6 +88,7 @@ class ParquetSource:
         release : what is published, made from ``table``.
         table : as :meth:`table` gave it.
         path : the Parquet file; an older one is replaced.
+        with_schema : whether the manifest holds the schema.
 
         Returns
         -------
@@ -95,12 +96,14 @@ class ParquetSource:
         """
         path = Path(path)
         verify_claim(release, table)
+        if release.in_group_order:
+            raise ConfigError("Rows in another order cannot have other columns pass by them; use a CSV file.")
         with atomic_file(path) as file:
             write_batches(file, self._published(release))
             self._refuse_changed()
             file.seek(0)
             digest = hashlib.file_digest(file, "sha256").hexdigest()
-            text = manifest_text(self._widened(release), table, digest, "parquet")
+            text = manifest_text(self._widened(release), table, digest, "parquet", with_schema=with_schema)
             forget(manifest_path(path))
         atomic_write(manifest_path(path), text)
         return path

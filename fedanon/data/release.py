@@ -8,7 +8,7 @@ published quasi-identifiers are equal. Privacy is always judged on ``classes``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
@@ -79,6 +79,7 @@ class Release:
     claim : what is promised about the published rows, or None.
     provenance : method, parameters, seed, version, hashes.
     recoding : how new rows are generalised alike.
+    in_group_order : whether rows are published group by group, so that their order tells of no record.
     """
 
     schema: Schema
@@ -88,6 +89,7 @@ class Release:
     claim: Claim | None
     provenance: Provenance
     recoding: Recoding = field(repr=False)
+    in_group_order: bool = False
 
     def __len__(self) -> int:
         return len(self.rest)
@@ -129,6 +131,8 @@ class Release:
 
     def to_frame(self) -> pd.DataFrame:
         """The published table: original index and columns; suppressed rows show '*' and nothing else."""
+        if self.in_group_order:
+            return self._regrouped().to_frame()
         hidden = self.suppressed
         frame = self.rest
         if hidden.any():
@@ -140,6 +144,12 @@ class Release:
             for name, column in self.cells.items()
         }
         return pd.concat([frame, pd.DataFrame(cells, index=frame.index)], axis=1)[self.schema.published]
+
+    def _regrouped(self) -> Release:
+        """The same rows, group by group, under the original index."""
+        order = np.argsort(self.groups.labels, kind="stable")
+        groups = replace(self.groups, labels=self.groups.labels[order])
+        return replace(self, rest=self.rest.iloc[order].set_index(self.rest.index), groups=groups, in_group_order=False)
 
     def to_csv(self, path: str | Path, table: Table) -> Path:
         """Verify the release once more and write it with its manifest; ``table`` is what it was made from."""

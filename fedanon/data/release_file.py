@@ -27,6 +27,7 @@ from fedanon.data.hierarchy import ROOT
 from fedanon.data.parquet_format import batches, column_types, is_parquet, read_columns, write_frame
 from fedanon.data.release import Release
 from fedanon.data.schema import Schema
+from fedanon.data.schema_toml import schema_toml
 from fedanon.data.table import Table, texts
 from fedanon.errors import DataError, PrivacyViolationError, SchemaError
 
@@ -37,7 +38,7 @@ AUDIENCE = "Keep this file with the data steward: with the seed, a reader could 
 # ---- writing ------------------------------------------------------------------------------------
 
 
-def write_release(release: Release, table: Table, path: str | Path) -> Path:
+def write_release(release: Release, table: Table, path: str | Path, *, with_schema: bool = True) -> Path:
     """Verify ``release`` once more, then write it to ``path`` and its manifest to ``<path>.manifest.json``.
 
     Parameters
@@ -45,6 +46,7 @@ def write_release(release: Release, table: Table, path: str | Path) -> Path:
     release : what is published.
     table : what it was made from.
     path : the file; Parquet if its name ends in .parquet, else CSV. An older one is replaced.
+    with_schema : whether the manifest holds the schema; not where its ranges were read off the data.
 
     Returns
     -------
@@ -54,7 +56,7 @@ def write_release(release: Release, table: Table, path: str | Path) -> Path:
     verify_claim(release, table)
     kind = "parquet" if is_parquet(path) else "csv"
     data = _parquet_bytes(release.to_frame()) if kind == "parquet" else _csv_text(release.to_frame()).encode()
-    text = manifest_text(release, table, hashlib.sha256(data).hexdigest(), kind)
+    text = manifest_text(release, table, hashlib.sha256(data).hexdigest(), kind, with_schema=with_schema)
     forget(manifest_path(path))
     atomic_write(path, data)
     atomic_write(manifest_path(path), text)
@@ -66,9 +68,12 @@ def manifest_path(path: str | Path) -> Path:
     return Path(f"{path}.manifest.json")
 
 
-def manifest_text(release: Release, table: Table, digest: str, kind: str) -> str:
+def manifest_text(release: Release, table: Table, digest: str, kind: str, *, with_schema: bool = True) -> str:
     """The manifest of a release whose file of this ``kind`` (csv, parquet) has the SHA-256 ``digest``."""
     document = {**manifest(release, table), f"{kind}_sha256": digest}
+    if with_schema:
+        # as text, since the order of columns and values has a meaning and the keys of a manifest are sorted
+        document["schema"] = schema_toml(release.schema)
     return json.dumps(document, indent=2, sort_keys=True, default=_plain) + "\n"
 
 

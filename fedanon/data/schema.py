@@ -314,7 +314,9 @@ def _entry(attribute: Attribute) -> dict[str, Any]:
     if isinstance(attribute, FreeText):
         return {**entry, "type": "text"}
     if isinstance(attribute, Numeric):
-        entry |= {"type": "numeric", "range": [attribute.low, attribute.high], "integer": attribute.integer}
+        # as floats, so that a range of whole numbers built in Python has the hash of the same one in a file
+        bounds = [float(attribute.low), float(attribute.high)]
+        entry |= {"type": "numeric", "range": bounds, "integer": attribute.integer}
     else:
         entry |= {"type": "categorical"}
     if attribute.hierarchy is not None:

@@ -37,7 +37,7 @@ def _attribute(attribute: Attribute) -> Iterator[str]:
     yield f"role = {_text(attribute.role)}"
     if isinstance(attribute, Numeric):
         yield 'type = "numeric"'
-        yield f"range = [{_number(attribute.low)}, {_number(attribute.high)}]"
+        yield f"range = [{_number(float(attribute.low))}, {_number(float(attribute.high))}]"
         yield f"integer = {str(attribute.integer).lower()}"
     else:
         yield f'type = "{"categorical" if isinstance(attribute, Categorical) else "text"}"'

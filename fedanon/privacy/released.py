@@ -12,7 +12,7 @@ from fedanon.data.cells import Cells
 from fedanon.data.release_file import ReleasedFrame
 from fedanon.data.schema import Schema
 from fedanon.errors import PrivacyViolationError
-from fedanon.privacy.base import PrivacyModel, Rows
+from fedanon.privacy.base import Mask, PrivacyModel, Rows
 
 
 def check_released(
@@ -22,16 +22,23 @@ def check_released(
 
     ``schema`` is that of the original table; without ``persons`` rows are counted.
     """
-    rows = Rows(released.frame, schema, persons)
-    classes = released.classes
-
-    def cells() -> Mapping[str, Cells]:
-        shown = released.frame.iloc[classes.first_rows]
-        return {a.name: parse_cells(shown[a.name], a) for a in schema.quasi_identifiers}
-
     for model in models:
-        fine = model.judge(rows, ~released.suppressed).fine(classes, cells)
+        fine = fine_classes(released, schema, model, persons)
         if not fine.all():
             raise PrivacyViolationError(
                 f"The release does not keep {model}: {int((~fine).sum())} of {len(fine)} equivalence classes break it."
             )
+
+
+def fine_classes(
+    released: ReleasedFrame, schema: Schema, model: PrivacyModel, persons: NDArray[Any] | None = None
+) -> Mask:
+    """Which classes of the file keep ``model``."""
+    rows = Rows(released.frame, schema, persons)
+    return model.judge(rows, ~released.suppressed).fine(released.classes, lambda: cells_of_classes(released, schema))
+
+
+def cells_of_classes(released: ReleasedFrame, schema: Schema) -> Mapping[str, Cells]:
+    """What is published of every class, typed."""
+    shown = released.frame.iloc[released.classes.first_rows]
+    return {a.name: parse_cells(shown[a.name], a) for a in schema.quasi_identifiers}

@@ -24,7 +24,7 @@ class Series:
     x, y : the points.
     low, high : ends of an interval of every y; empty where there is none.
     texts : words beside the points, such as k.
-    form : a line with markers, a line in a band, markers alone, or a level across the panel (y[0]).
+    form : a line with markers, a line in a band, markers alone, bars from 0, or a level across the panel (y[0]).
     """
 
     label: str
@@ -34,7 +34,7 @@ class Series:
     low: tuple[float, ...] = ()
     high: tuple[float, ...] = ()
     texts: tuple[str, ...] = ()
-    form: Literal["line", "band", "points", "level"] = "line"
+    form: Literal["line", "band", "points", "bars", "level"] = "line"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +50,8 @@ class Panel:
     y_zero : the y axis starts at 0.
     diagonal : with the line y = x.
     intervals_across : ``low`` and ``high`` are ends of x, not of y.
+    small : as small as a line of text or two, without a y axis: one of many, to be seen at a glance.
+    words : the panel in words, for those who do not see it; made from the points if empty.
     """
 
     title: str
@@ -64,6 +66,8 @@ class Panel:
     y_zero: bool = False
     diagonal: bool = False
     intervals_across: bool = False
+    small: bool = False
+    words: str = ""
 
 
 def spans_decades(values: list[float]) -> bool:
@@ -72,7 +76,9 @@ def spans_decades(values: list[float]) -> bool:
 
 
 def describe(panel: Panel) -> str:
-    """A panel in words: the axes, and where every series starts and ends."""
+    """A panel in words: its own, else the axes, and where every series starts and ends."""
+    if panel.words:
+        return panel.words
     axes = [" ".join(label.split()) for label in (panel.y_label, panel.x_label) if label]
     what = f"Axes: {' against '.join(axes)}." if axes else ""
     parts = [f"{s.label}: {_points(s)}" for s in panel.series[:12]]

@@ -16,9 +16,9 @@ from fedanon.report.charts import Panel, Series
 from fedanon.report.document import Figure
 from fedanon.report.style import FAINT, INK, Style, style, variables
 
-PANEL = (3.8, 2.75)
+PANEL, SMALL_PANEL = (3.8, 2.75), (2.1, 0.95)
 #: panels beside each other in a file
-ACROSS = 3
+ACROSS, SMALL_ACROSS = 3, 5
 #: letters of a label inside a figure
 MAX_LABEL = 30
 SETTINGS: dict[Any, Any] = {
@@ -83,9 +83,11 @@ def _drawn(make: Callable[[], Any], kind: str, **how: Any) -> bytes:
 def _figure_of(panels: Sequence[Panel], *, titled: bool) -> Any:
     from matplotlib.figure import Figure as Canvas
 
-    across = min(len(panels), ACROSS)
+    small = all(panel.small for panel in panels)
+    across = min(len(panels), SMALL_ACROSS if small else ACROSS)
     down = math.ceil(len(panels) / across)
-    size = PANEL[0] * across, max(_height(panel) for panel in panels) * down
+    title = 0.2 if small and titled else 0.0
+    size = _width(panels[0]) * across, (max(_height(panel) for panel in panels) + title) * down
     looks = _looks(panels) if titled else {}
     columns = _legend_columns(looks, size[0])
     canvas = Canvas(
@@ -102,8 +104,14 @@ def _figure_of(panels: Sequence[Panel], *, titled: bool) -> Any:
     return canvas
 
 
+def _width(panel: Panel) -> float:
+    return SMALL_PANEL[0] if panel.small else PANEL[0]
+
+
 def _height(panel: Panel) -> float:
     """Words in lines need room for each."""
+    if panel.small:
+        return SMALL_PANEL[1]
     return 0.75 + 0.26 * len(panel.y_ticks) if panel.y_ticks else PANEL[1]
 
 
@@ -130,7 +138,7 @@ def _draw_panel(axes: Any, panel: Panel, *, titled: bool) -> None:
     axes.set_xlabel(panel.x_label)
     axes.set_ylabel(panel.y_label)
     if titled:
-        axes.set_title(textwrap.fill(panel.title, 42), loc="left")
+        axes.set_title(textwrap.fill(panel.title, 42), loc="left", **({"fontsize": 7.5} if panel.small else {}))
     _scale(axes, "x", panel.x_log, panel.x_ticks)
     _scale(axes, "y", panel.y_log, panel.y_ticks)
     if panel.x_zero and not panel.x_log:
@@ -139,12 +147,25 @@ def _draw_panel(axes: Any, panel: Panel, *, titled: bool) -> None:
         axes.set_ylim(bottom=0)
     if panel.y_ticks:  # words in lines, the first on top
         axes.set_ylim(len(panel.y_ticks) - 0.5, -0.5)
+    if panel.small:
+        _shrink(axes)
+
+
+def _shrink(axes: Any) -> None:
+    """Leave the marks and the words of the x axis."""
+    axes.yaxis.set_visible(False)
+    axes.spines["left"].set_visible(False)
+    axes.grid(visible=False)
+    axes.tick_params(axis="x", length=0, labelsize=7.5)
 
 
 def _draw_series(axes: Any, one: Series, *, across: bool) -> None:
     look = style(one.style)
     if one.form == "level":
         axes.axhline(one.y[0], color=look.color, linestyle=look.dash, linewidth=1.4)
+        return
+    if one.form == "bars":
+        axes.bar(one.x, one.y, color=look.color, width=0.8)
         return
     line = "none" if one.form == "points" else look.dash
     marker = "" if one.form == "band" and len(one.x) > 12 else look.marker

@@ -163,7 +163,8 @@ class _Page:
     def _panel(self, panel: Panel, name: str) -> str:
         title = f'<p class="panel-title" aria-hidden="true">{inline(panel.title)}</p>' if panel.title else ""
         words = escape(describe(panel))
-        return f'<div class="panel" role="img" aria-label="{words}">{title}{panel_svg(panel, name)}</div>\n'
+        look = "panel small" if panel.small else "panel"
+        return f'<div class="{look}" role="img" aria-label="{words}">{title}{panel_svg(panel, name)}</div>\n'
 
     def _legend(self, figure: Figure, name: str) -> str:
         styles = {one.label: one.style for panel in figure.panels for one in panel.series}

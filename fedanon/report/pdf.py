@@ -26,7 +26,7 @@ from fedanon.report.document import (
     Section,
     Table,
 )
-from fedanon.report.drawing import figure_file
+from fedanon.report.drawing import ACROSS, SMALL_ACROSS, figure_file
 
 try:
     import matplotlib as mpl
@@ -204,7 +204,9 @@ class _Writer:
         data = io.BytesIO(figure_file(figure, "png", dpi=220))
         wide, high = ImageReader(data).getSize()
         # a single panel is not blown up to the width of the page
-        width = self._width * (min(len(figure.panels), 3) / 3) ** 0.6
+        small = figure.panels[0].small
+        most, power = (SMALL_ACROSS, 1.0) if small else (ACROSS, 0.6)
+        width = self._width * (min(len(figure.panels), most) / most) ** power
         scale = min(width / wide, (self._height - 60) / high)
         return platypus.Image(data, wide * scale, high * scale, hAlign="LEFT")
 

@@ -1,0 +1,77 @@
+"""`fedanon verify`: everything a manifest says, checked once more."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fedanon.cli import USAGE_ERROR, options
+from fedanon.cli.audit import AuditFile, audited
+from fedanon.cli.output import console, print_json
+from fedanon.errors import ConfigError
+
+if TYPE_CHECKING:
+    from fedanon.cli.verify_checks import Check
+    from fedanon.data.manifest import Manifest
+
+COLORS = {"pass": "green", "fail": "bold red", "open": "yellow"}
+
+
+def verify(
+    manifest: Annotated[Path, typer.Argument(help="The manifest (RELEASE.manifest.json), or the released file.")],
+    release: Annotated[Path | None, typer.Option(help="The released file, if it does not lie beside.")] = None,
+    schema: Annotated[Path | None, typer.Option(help="Schema of the original table, to compare its hash.")] = None,
+    original: Annotated[Path | None, typer.Option(help="The original file: people, data hash and truth.")] = None,
+    rebuild: Annotated[
+        bool, typer.Option("--rebuild", help="Make the release again from --original and compare the bytes.")
+    ] = False,
+    encoding: options.Encoding = "utf-8",
+    audit: AuditFile = None,
+    as_json: options.Json = False,
+) -> None:
+    """Verify a release by its manifest: hashes, sizes and every claim; exit code 2 if any check fails.
+
+    The schema is taken from the manifest. What cannot be told from the file (people without --original, k over a
+    federation) is left open and said so.
+    """
+    from fedanon.cli.verify_checks import Verification
+    from fedanon.data.schema import Schema
+
+    if rebuild and original is None:
+        raise ConfigError("--rebuild needs --original.")
+    with audited(audit, "verify") as entry:
+        found = _manifest(manifest, release)
+        entry |= {"manifest": found.path.name, "expected_sha256": found.expected_sha256}
+        declared = None if schema is None else Schema.read(schema)
+        checks = list(Verification(found, declared, original, encoding).checks(rebuild=rebuild))
+        failed = [check.name for check in checks if check.outcome == "fail"]
+        entry |= {"checks": {check.name: check.outcome for check in checks}, "outcome": "failed" if failed else "done"}
+    if as_json:
+        print_json({"manifest": str(found.path), "verified": not failed, "checks": [vars(check) for check in checks]})
+    else:
+        _report(found, checks, failed)
+    if failed:
+        raise typer.Exit(USAGE_ERROR)
+
+
+def _manifest(path: Path, release: Path | None) -> Manifest:
+    from fedanon.data.manifest import SUFFIX, Manifest
+
+    beside = None if path.name.endswith(SUFFIX) or release is not None else Manifest.beside(path)
+    return beside or Manifest.read(path, release)
+
+
+def _report(manifest: Manifest, checks: list[Check], failed: list[str]) -> None:
+    out = console()
+    for check in checks:
+        out.print(check.outcome, style=COLORS[check.outcome], end="  ")
+        out.print(f"{check.name}: {check.text}", soft_wrap=True)
+    left = sum(check.outcome == "open" for check in checks)
+    more = f"; {left} left open" if left else ""
+    name = manifest.release.name
+    if failed:
+        out.print(f"{name} is NOT what its manifest says: {len(failed)} of {len(checks)} checks failed{more}.")
+    else:
+        out.print(f"{name} is what its manifest says: no check failed{more}.")

@@ -1,0 +1,229 @@
+"""The checks of `fedanon verify`: a manifest against the file it describes, its schema, its origin."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from fedanon._version import __version__
+from fedanon.cli import options
+from fedanon.data.hierarchy import MISSING
+from fedanon.data.manifest import Manifest, file_sha256
+from fedanon.data.parquet_file import ParquetSource
+from fedanon.data.parquet_format import is_parquet
+from fedanon.data.release_file import ReleasedFrame, read_release, write_release
+from fedanon.data.schema import Categorical, Schema
+from fedanon.data.table import Table
+from fedanon.errors import ConfigError, FedanonError
+from fedanon.privacy.verdicts import Promise, Verdict, claimed_models, judge_claim
+
+if TYPE_CHECKING:
+    from fedanon.data.release import Release
+
+DOUBTS = {
+    "people": "not checked: people can be counted only with --original",
+    "federation": "not checked: one hospital's file cannot tell; someone who knows the hospital is held off by the k "
+    "of the hospital alone",
+    "population": "not checked: the population file is not at hand",
+    "mechanism": "not checked: it is a promise about how the release is made, which no file can show",
+}
+#: the parts a manifest tells of a file
+SIZES = {"rows": "rows", "suppressed": "suppressed rows", "classes": "equivalence classes"}
+
+
+@dataclass(frozen=True)
+class Check:
+    """One line of the answer; ``open`` is neither passed nor failed."""
+
+    name: str
+    outcome: Literal["pass", "fail", "open"]
+    text: str
+
+
+def _check(name: str, holds: bool, good: str, bad: str) -> Check:
+    return Check(name, "pass" if holds else "fail", good if holds else bad)
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What is held against what.
+
+    Parameters
+    ----------
+    manifest : with the file it describes.
+    declared : the schema of the original table, if it is given.
+    original : the file the release was made from, if it is given.
+    encoding : of the original.
+    """
+
+    manifest: Manifest
+    declared: Schema | None = None
+    original: Path | None = None
+    encoding: str = "utf-8"
+
+    def checks(self, *, rebuild: bool) -> Iterator[Check]:
+        """All checks in order; what an error makes impossible is a failed check."""
+        parts: list[tuple[str, Callable[[], Iterator[Check]]]] = [
+            ("hash of the file", self._file),
+            ("schema", self._schemas),
+            ("file", self._sizes),
+            ("claim", self._claims),
+        ]
+        if self.original is not None:
+            parts.append(("original", self._against_original))
+        if rebuild:
+            parts.append(("rebuild", self._rebuilt))
+        for name, part in parts:
+            try:
+                yield from part()
+            except FedanonError as error:
+                yield Check(name, "fail", str(error))
+
+    # ---- the file -------------------------------------------------------------------------------
+
+    def _file(self) -> Iterator[Check]:
+        good, bad = "the file is the one that was written", "SHA-256 differs: the file is not the one that was written"
+        yield _check("hash of the file", self.manifest.is_of_file, good, bad)
+
+    def _schemas(self) -> Iterator[Check]:
+        told = str(self.manifest.document["schema_sha256"])
+        held = self.manifest.schema
+        if held is not None:
+            yield _check(
+                "schema of the manifest", held.sha256 == told, "has the hash the manifest names", "its hash differs"
+            )
+        if self.declared is not None:
+            known = {told, str(self.manifest.provenance["schema_sha256"])}
+            mine = {self.declared.sha256, _with_missing(self.declared, held).sha256}
+            yield _check("schema given", bool(mine & known), "is that of the release", "is not that of the release")
+
+    @cached_property
+    def schema(self) -> Schema:
+        """Of the release: as the manifest holds it, else as given."""
+        found = self.manifest.schema or self.declared
+        if found is None:
+            raise ConfigError("The manifest holds no schema; give it with --schema.")
+        return found
+
+    @cached_property
+    def released(self) -> ReleasedFrame:
+        """The file, read."""
+        return read_release(self.manifest.release, self.schema, also=self.schema.published)
+
+    def _sizes(self) -> Iterator[Check]:
+        found = {
+            "rows": len(self.released),
+            "suppressed": int(self.released.suppressed.sum()),
+            "classes": self.released.classes.count,
+        }
+        wrong = [what for name, what in SIZES.items() if found[name] != self.manifest.document.get(name)]
+        sizes = ", ".join(f"{found[name]:,} {what}" for name, what in SIZES.items())
+        yield _check("sizes", not wrong, sizes, f"the manifest tells another number of {', '.join(wrong)}")
+
+    # ---- the promises ---------------------------------------------------------------------------
+
+    @cached_property
+    def models(self) -> list[Promise]:
+        """What the manifest promises."""
+        return claimed_models(self.manifest.claim)
+
+    def _claims(self) -> Iterator[Check]:
+        if not self.models:
+            yield Check("claim", "open", "the manifest promises nothing")
+        persons = None if self.original is None or not self.manifest.keeps_order else self._origin[0].persons
+        if persons is not None and len(persons) != len(self.released):
+            persons = None
+        for verdict in judge_claim(self.released, self.schema, self.models, persons):
+            yield _of_verdict(verdict)
+
+    # ---- the original ---------------------------------------------------------------------------
+
+    @cached_property
+    def _origin(self) -> tuple[Table, Callable[..., Path]]:
+        """The original table as the release was made from it, and how its release is written."""
+        if self.original is None:
+            raise ConfigError("Give the original with --original.")
+        schema = self.declared or self.schema
+        missing: Any = self.manifest.document.get("missing", "error")
+        if is_parquet(self.original) and is_parquet(self.manifest.release):
+            source = ParquetSource.open(self.original, schema)
+            also = {getattr(model, "column", "") for model in self.models}
+            return source.table(missing=missing, also=also), source.write_release
+        return options.read_table(self.original, schema, missing, self.encoding), write_release
+
+    def _against_original(self) -> Iterator[Check]:
+        from fedanon.data.reconstruction import reconstruct
+        from fedanon.metrics.truthfulness import truthfulness
+
+        table, _ = self._origin
+        same = table.sha256 == self.manifest.provenance["data_sha256"]
+        yield _check(
+            "hash of the data", same, "the original is the table it was made from", "the original is another table"
+        )
+        if not self.manifest.keeps_order:
+            return
+        share = truthfulness(*self._masked(table, reconstruct))
+        said = f"{share:.2%} of the published cells hold the original value"
+        yield _check("truth", share == 1, said, said) if self._truthful else Check("truth", "open", said)
+
+    def _masked(self, table: Table, reconstruct: Callable[[ReleasedFrame, Table], Release]) -> tuple[Table, Release]:
+        """The table with what a chain of methods masked as quasi-identifiers, and the release of it."""
+        method = self._method
+        seen = method.masked_table(table) if hasattr(method, "masked_table") else table
+        return seen, reconstruct(self.released, seen)
+
+    @property
+    def _truthful(self) -> bool:
+        """Whether the method promises cells that hold the original values."""
+        return bool(getattr(self._method, "truthful", False))
+
+    @cached_property
+    def _method(self) -> Any:
+        from fedanon.anonymizers import ANONYMIZERS
+        from fedanon.anonymizers.perturbative.pipeline import Pipeline
+        from fedanon.parameters import build
+
+        made = self.manifest.provenance
+        if made["method"] == Pipeline.name:
+            return Pipeline.from_provenance(made)
+        return build(ANONYMIZERS[made["method"]], made["parameters"])
+
+    def _rebuilt(self) -> Iterator[Check]:
+        table, write = self._origin
+        seed, version = self.manifest.provenance["seed"], self.manifest.provenance["version"]
+        if seed is None:
+            yield Check("rebuild", "open", "the manifest names no seed, so the release cannot be made again")
+            return
+        release = self._method.anonymize(table, rng=seed)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / self.manifest.release.name
+            write(release, self._masked(table, lambda *_: release)[0], path)
+            same = file_sha256(path) == file_sha256(self.manifest.release)
+        other = "" if version == __version__ else f" (made by fedanon {version}, rebuilt by {__version__})"
+        yield _check("rebuild", same, f"gives the same bytes{other}", f"gives other bytes{other}")
+
+
+def _of_verdict(verdict: Verdict) -> Check:
+    if verdict.holds is None:
+        return Check(verdict.name, "open", DOUBTS[verdict.doubt])
+    total = f"{verdict.classes:,} classes"
+    return _check(verdict.name, verdict.holds, f"holds for {total}", f"{verdict.broken:,} of {total} break it")
+
+
+def _with_missing(declared: Schema, held: Schema | None) -> Schema:
+    """The schema with the leaf for missing values wherever that of the release has it."""
+    changed: Sequence[Categorical] = [
+        replace(a, hierarchy=a.hierarchy.with_missing())
+        for a in declared.quasi_identifiers
+        if isinstance(a, Categorical) and held is not None and a.name in held.names and _has_missing(held, a.name)
+    ]
+    return declared.replacing(*changed)
+
+
+def _has_missing(schema: Schema, name: str) -> bool:
+    attribute = schema[name]
+    return isinstance(attribute, Categorical) and MISSING in attribute.hierarchy.codes

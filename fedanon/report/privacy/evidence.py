@@ -1,0 +1,165 @@
+"""Evidence: what can be found out about a release, from its file and what lies beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedanon.anonymizers import ANONYMIZERS
+from fedanon.anonymizers.base import Anonymizer
+from fedanon.attacks.scene import Scene
+from fedanon.attacks.suite import Report as AttackReport
+from fedanon.attacks.suite import attack_scene, suite
+from fedanon.data.cells import Cells
+from fedanon.data.manifest import Manifest, file_sha256
+from fedanon.data.reconstruction import reconstruct
+from fedanon.data.release import Release
+from fedanon.data.release_file import ReleasedFrame, read_release
+from fedanon.data.schema import Schema
+from fedanon.data.table import Table
+from fedanon.errors import FedanonError
+from fedanon.parameters import build
+from fedanon.privacy.base import Rows
+from fedanon.privacy.population import Population
+from fedanon.privacy.released import cells_of_classes
+from fedanon.privacy.verdicts import Promise, Verdict, claimed_models, judge_claim
+
+#: of the attacks
+SEED = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """A released file with all that is at hand about it.
+
+    Parameters
+    ----------
+    path : the released file.
+    schema : of the original table.
+    released : the file, read.
+    manifest : beside the file, if there is one.
+    table : the original, if it is given.
+    required : what is asked of the release beside what its manifest claims.
+    population : the people among whom an attacker looks, if they are given.
+    files : names of the files the report was made from, by what they are.
+    """
+
+    path: Path
+    schema: Schema
+    released: ReleasedFrame
+    manifest: Manifest | None = None
+    table: Table | None = None
+    required: Sequence[Promise] = ()
+    population: Population | None = None
+    files: tuple[tuple[str, Path], ...] = ()
+
+    @classmethod
+    def of(cls, path: Path, schema: Schema, **more: Any) -> Evidence:
+        """Read the release and its manifest."""
+        released = read_release(path, schema, also=schema.published)
+        return cls(path, schema, released, Manifest.beside(path), **more)
+
+    # ---- people and classes ---------------------------------------------------------------------
+
+    @property
+    def matched(self) -> Table | None:
+        """The original, if its rows are those of the release in the same order."""
+        ordered = self.manifest is None or self.manifest.keeps_order
+        same = self.table is not None and len(self.table) == len(self.released)
+        return self.table if same and ordered else None
+
+    @property
+    def persons(self) -> NDArray[Any] | None:
+        """The person of every row, where the original tells."""
+        return None if self.matched is None else self.matched.persons
+
+    @property
+    def counts_people(self) -> bool:
+        """Whether people are counted: they are known, or every row is one."""
+        return self.persons is not None or self.schema.person_id is None
+
+    @cached_property
+    def rows(self) -> Rows:
+        """What privacy models look at."""
+        return Rows(self.released.frame, self.schema, self.persons)
+
+    @cached_property
+    def people(self) -> NDArray[np.int64]:
+        """People of every class."""
+        return self.rows.people(self.released.classes)
+
+    @property
+    def n_people(self) -> int:
+        """People in the table, or rows where people are not known."""
+        return len(self.released) if self.persons is None else int(np.unique(self.persons).size)
+
+    @property
+    def k_reached(self) -> int:
+        """People of the smallest class."""
+        return int(self.people.min()) if self.people.size else 0
+
+    @property
+    def suppressed(self) -> int:
+        """Rows of which nothing is published."""
+        return int(self.released.suppressed.sum())
+
+    @cached_property
+    def cells(self) -> dict[str, Cells]:
+        """What is published of every class."""
+        return dict(cells_of_classes(self.released, self.schema))
+
+    # ---- promises -------------------------------------------------------------------------------
+
+    @cached_property
+    def verdicts(self) -> list[Verdict]:
+        """On what is claimed and on what is asked."""
+        claimed = claimed_models(self.manifest.claim) if self.manifest else []
+        models = [*claimed, *(model for model in self.required if model not in claimed)]
+        return judge_claim(self.released, self.schema, models, self.persons)
+
+    @cached_property
+    def sha256(self) -> str:
+        """Hash of the released file."""
+        return file_sha256(self.path)
+
+    @property
+    def is_as_written(self) -> bool | None:
+        """Whether the file is the one its manifest describes; None without a manifest."""
+        return None if self.manifest is None else self.manifest.expected_sha256 == self.sha256
+
+    @property
+    def failed(self) -> bool:
+        """Whether a promise is broken or the file was changed."""
+        return self.is_as_written is False or any(verdict.holds is False for verdict in self.verdicts)
+
+    # ---- how it was made ------------------------------------------------------------------------
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """Method, parameters, seed, version, hashes; empty without a manifest."""
+        return self.manifest.provenance if self.manifest else {}
+
+    @cached_property
+    def anonymizer(self) -> Anonymizer | None:
+        """The method, if the manifest names one that is known here."""
+        try:
+            return build(ANONYMIZERS[self.provenance["method"]], self.provenance["parameters"])
+        except (KeyError, FedanonError):
+            return None
+
+    @cached_property
+    def release(self) -> Release | None:
+        """The release beside its original, for measures that need both."""
+        return None if self.matched is None else reconstruct(self.released, self.matched)
+
+    def attacked(self, on_attack: Callable[[str], None] = lambda _: None) -> AttackReport | None:
+        """Try every attack on a release; None without the original."""
+        if self.matched is None or self.release is None:
+            return None
+        return attack_scene(Scene(self.matched, self.release, self.anonymizer, SEED), suite("release"), on_attack)

@@ -1,0 +1,215 @@
+"""The risk report of a federation: what each hospital promised and kept, and what k over all of them does not do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fedanon._version import __version__
+from fedanon.attacks.intervals import wilson
+from fedanon.privacy.k_anonymity import KAnonymity
+from fedanon.report.document import Block, Cell, Code, Column, Document, Facts, Note, Paragraph, Section, Table
+from fedanon.report.numbers import NOTHING
+from fedanon.report.privacy.federation_result import FederationResult, NodeResult
+from fedanon.report.privacy.language import Language
+from fedanon.report.privacy.section_claims import TONES, promise, verdict_cell, verdict_table
+from fedanon.report.privacy.section_impact import impact_section
+from fedanon.report.privacy.section_limits import limits_section
+from fedanon.report.privacy.section_origin import hash_table, parameter_table
+
+LINKED = "linkage_expected_share"
+
+
+def federation_report(result: FederationResult, say: Language, *, title: str | None = None) -> Document:
+    """The document about a run of a federation."""
+    limits = list(_limits(result, say))
+    blocks: tuple[Block, ...] = (
+        _verdict(result, say),
+        Facts(_key_facts(result, say), large=True),
+        _hospitals(result, say),
+        limits_section(limits, say),
+        impact_section(_impact(result, len(limits), say), say),
+        _origin(result, say),
+    )
+    return Document(
+        title=title or say("report.federation_title", n=result.n_hospitals),
+        kicker=say("report.kicker"),
+        lead=say("report.federation_lead", file=result.path.name),
+        blocks=blocks,
+        footer=say("report.footer", version=__version__),
+        language=say.code,
+        labels=say.labels(),
+    )
+
+
+def _promises(result: FederationResult) -> list[KAnonymity]:
+    if result.k is None:
+        return []
+    if result.scope == "node":
+        return [KAnonymity(k=result.k)]
+    local = [KAnonymity(k=result.k_local)] if result.k_local and result.k_local > 1 else []
+    return [KAnonymity(k=result.k, scope="federation"), *local]
+
+
+def _verdict(result: FederationResult, say: Language) -> Note:
+    if result.failed:
+        return Note(say("verdict.fails_title"), (say("verdict.fails"),), "warning")
+    if not _promises(result):
+        return Note(say("verdict.nothing_title"), (say("verdict.nothing"),), "warning")
+    if result.scope == "federation":
+        return Note(say("federation.warning_title"), (say("limits.federation"),), "warning")
+    if result.smallest is None:
+        return Note(say("federation.no_nodes_title"), (say("federation.no_nodes"),), "warning")
+    return Note(say("verdict.holds_title"), (say("federation.about_node"), say("verdict.evidence")), "finding")
+
+
+def _key_facts(result: FederationResult, say: Language) -> tuple[tuple[str, str], ...]:
+    linked = _largest(result)
+    return (
+        (say("key.hospitals"), say.number(result.n_hospitals)),
+        (say("key.scope"), say(f"scope.{result.scope}")),
+        (say("key.k"), say.number(result.smallest)),
+        (say("federation.linked"), say.share(linked)),
+        (say("key.rejected"), say.number(len(result.document.get("rejected", [])))),
+        (say("key.silent"), say.number(len(result.document.get("silent", [])))),
+    )
+
+
+def _largest(result: FederationResult) -> float | None:
+    return max((float(node.measures[LINKED]) for node in result.nodes if LINKED in node.measures), default=None)
+
+
+# ---- hospitals ----------------------------------------------------------------------------------
+
+
+def _hospitals(result: FederationResult, say: Language) -> Section:
+    about = {"node": "about_node", "federation": "about_federation", "none": "about_nothing"}[result.scope]
+    blocks: list[Block] = [Paragraph(say(f"federation.{about}"))]
+    promises = _promises(result)
+    if promises:
+        blocks.append(verdict_table([_promise_row(one, result, say) for one in promises], say))
+    if result.parameters.get("require"):
+        blocks.append(Paragraph(say("federation.required", require=result.parameters["require"])))
+    if result.budget:
+        blocks.append(Paragraph(_budget(result, say)))
+    if result.nodes and result.smallest is not None:
+        blocks += [
+            _table(result, say),
+            Paragraph(say("federation.together_caption")),
+            Paragraph(say("federation.measured_at")),
+        ]
+    else:
+        blocks.append(Note(say("federation.no_nodes_title"), (say("federation.no_nodes"),), "warning"))
+    return Section(say("federation.title"), (*blocks, *_events(result, say)))
+
+
+def _budget(result: FederationResult, say: Language) -> str:
+    spent = result.budget
+    text = say("federation.budget", spent=spent["epsilon_spent"], epsilon=spent["epsilon"], delta=spent["delta"])
+    return text if spent.get("promised", True) else f"{text} {say('federation.not_secret')}"
+
+
+def _promise_row(model: KAnonymity, result: FederationResult, say: Language) -> tuple[Cell, ...]:
+    over_all = model.scope == "federation"
+    reached = result.counted if over_all else result.smallest
+    holds = None if reached is None else reached >= model.k
+    key = "claims.mean_only" if holds is None else "claims.all_classes" if over_all else "claims.by_node"
+    more = say(key, classes=result.together.get("classes")) if holds is not False else say.number(reached)
+    return (
+        Cell(promise(model, say)),
+        Cell(say.number(model.k), model.k),
+        Cell(say.number(reached), reached),
+        verdict_cell(holds, more, say),
+    )
+
+
+def _table(result: FederationResult, say: Language) -> Table:
+    names = ("rows", "k", "verdict", "linked", "interval", "loss", "suppressed", "true")
+    numeric = tuple(Column(say(f"federation.{name}"), numeric=True) for name in names)
+    columns = (Column(say("federation.hospital")), *numeric)
+    return Table(say("federation.caption"), columns, tuple(_row(node, result, say) for node in result.nodes))
+
+
+def _row(node: NodeResult, result: FederationResult, say: Language) -> tuple[Cell, ...]:
+    told = node.measures
+    linked = told.get(LINKED)
+    interval = NOTHING if linked is None else say.interval(*wilson(linked * node.rows, node.rows))
+    shares = [
+        Cell(say.share(told.get(name)), told.get(name))
+        for name in ("ncp_published", "suppressed_share", "truthfulness")
+    ]
+    holds = result.holds_at(node)
+    key = "federation.kept" if holds else "federation.short"
+    verdict = Cell(NOTHING) if holds is None else Cell(say(key, k=result.k_local), tone=TONES[holds])
+    return (
+        Cell(node.number, float(node.number) if node.number.isdecimal() else None),
+        Cell(say.number(node.rows), node.rows),
+        Cell(say.number(node.k_reached), node.k_reached),
+        verdict,
+        Cell(say.share(linked), linked),
+        Cell(interval),
+        *shares,
+    )
+
+
+def _events(result: FederationResult, say: Language) -> Iterator[Block]:
+    rejected, silent = len(result.document.get("rejected", [])), len(result.document.get("silent", []))
+    if rejected or silent:
+        yield Note(
+            say("federation.events_title"), (say("federation.events", rejected=rejected, silent=silent),), "warning"
+        )
+    if "security" in result.document:
+        yield Paragraph(say("federation.security", security=f"`{result.document['security']}`"))
+
+
+# ---- what follows -------------------------------------------------------------------------------
+
+
+def _limits(result: FederationResult, say: Language) -> Iterator[str]:
+    if result.failed:
+        yield say("limits.failed")
+    yield say("limits.no_claim") if result.k is None else say("limits.k")
+    if result.scope == "federation":
+        yield say("limits.federation")
+    yield from (say(f"limits.{name}") for name in ("nodes_differ", "updates", "membership", "models"))
+    if result.document.get("security") == "none":
+        yield say("limits.insecure")
+    if any(float(node.measures.get("truthfulness", 1)) < 1 for node in result.nodes):
+        yield say("limits.untrue")
+    yield say("limits.measured")
+
+
+def _impact(result: FederationResult, n_limits: int, say: Language) -> dict[str, str]:
+    rounds = result.settings.get("rounds", len(result.document["rounds"]))
+    rows = sum(node.rows for node in result.nodes) or result.document.get("n_train")
+    promises = "; ".join(promise(one, say) for one in _promises(result)) or say("words.none")
+    return {
+        "nature": say(
+            "impact.federation_nature", method=result.method, model=result.settings.get("model"), rounds=rounds
+        ),
+        "subjects": say("impact.federation_subjects", n=rows, hospitals=result.n_hospitals),
+        "risks": say("impact.federation_risks", k=say.number(result.smallest), linked=say.share(_largest(result))),
+        "measures": say("impact.federation_measures", promises=promises),
+        "residual": say("impact.residual", n=n_limits),
+    }
+
+
+def _origin(result: FederationResult, say: Language) -> Section:
+    facts = (
+        (say("origin.result"), f"`{result.path.name}`"),
+        (say("origin.method"), f"`{result.method}`"),
+        (say("origin.seed"), str(result.settings.get("seed", NOTHING))),
+        (say("origin.made_by"), f"fedanon {result.document.get('version', NOTHING)}"),
+        (say("origin.reported_by"), f"fedanon {__version__}"),
+    )
+    schemas = sorted({str(one["schema_sha256"]) for one in (result.document.get("facts") or {}).values()})
+    hashes = [(say("origin.result"), result.sha256), *((say("origin.schema"), sha) for sha in schemas)]
+    if "recoding_sha256" in result.together:
+        hashes.append((say("origin.recoding"), str(result.together["recoding_sha256"])))
+    blocks = (
+        Facts(facts),
+        hash_table(hashes, say),
+        parameter_table(result.settings, say),
+        Paragraph(say("origin.again_federation")),
+        Code(f"fedanon report --privacy {result.path.name} --language {say.code}"),
+    )
+    return Section(say("origin.title"), blocks)

@@ -1,0 +1,153 @@
+"""The result of a federation, read back: what `fedanon simulate --json` and `fedanon server run` write."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from fedanon.data.manifest import file_sha256
+from fedanon.errors import DataError
+
+Scope = Literal["node", "federation", "none"]
+
+
+@dataclass(frozen=True)
+class NodeResult:
+    """One hospital: its training rows and the measures of its release."""
+
+    number: str
+    rows: int
+    measures: Mapping[str, float]
+
+    @property
+    def k_reached(self) -> float | None:
+        """People of its smallest class; None if the hospital kept it to itself, as under a privacy budget."""
+        found = self.measures.get("k_reached")
+        return None if found is None else float(found)
+
+
+@dataclass(frozen=True)
+class FederationResult:
+    """A run.
+
+    Parameters
+    ----------
+    path : of the file.
+    document : what it holds.
+    nodes : the hospitals; empty where the file holds means only.
+    """
+
+    path: Path
+    document: Mapping[str, Any]
+    nodes: tuple[NodeResult, ...]
+
+    @property
+    def sha256(self) -> str:
+        """Of the file."""
+        return file_sha256(self.path)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Of the run."""
+        return dict(self.document["settings"])
+
+    @property
+    def method(self) -> str:
+        """The anonymizer."""
+        return str(self.settings["method"])
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Of the method."""
+        return dict(json.loads(self.settings.get("method-settings", "{}")))
+
+    @property
+    def together(self) -> dict[str, Any]:
+        """What the hospitals agreed on; empty where each anonymised alone."""
+        return dict(self.document.get("together") or {})
+
+    @property
+    def scope(self) -> Scope:
+        """Over whom k is counted."""
+        if self.together:
+            return "federation"
+        return "node" if self.k is not None else "none"
+
+    @property
+    def k(self) -> int | None:
+        """The k that was asked for."""
+        asked = self.together.get("k", self.parameters.get("k"))
+        return None if asked is None else int(asked)
+
+    @property
+    def k_local(self) -> int | None:
+        """The k every hospital keeps by itself."""
+        return int(self.together.get("k_local", 1)) if self.together else self.k
+
+    @property
+    def n_hospitals(self) -> int:
+        """Those that took part, as far as the file tells."""
+        return len(self.nodes) or len(self.together.get("clients", ())) or int(self.settings.get("clients", 0))
+
+    @property
+    def counted(self) -> int | None:
+        """People of the smallest class over the federation, at least; None where it was not counted."""
+        found = self.together.get("smallest_class_at_least")
+        return None if found is None else int(found)
+
+    def holds_at(self, node: NodeResult) -> bool | None:
+        """Whether a hospital keeps the k it promises by itself; None where it promises or tells none."""
+        if self.k_local is None or node.k_reached is None:
+            return None
+        return node.k_reached >= self.k_local
+
+    @property
+    def smallest(self) -> float | None:
+        """People of the smallest class of any hospital that told."""
+        return min((node.k_reached for node in self.nodes if node.k_reached is not None), default=None)
+
+    @property
+    def budget(self) -> dict[str, Any]:
+        """What was spent of the privacy budget of the training; empty without one."""
+        return dict(self.document.get("dp") or {})
+
+    @property
+    def failed(self) -> bool:
+        """Whether any k does not hold."""
+        short = self.counted is not None and self.k is not None and self.counted < self.k
+        return short or any(self.holds_at(node) is False for node in self.nodes)
+
+
+def read_result(path: Path) -> FederationResult:
+    """Read a result, or the only one in a folder."""
+    if path.is_dir():
+        path = _only(path)
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        facts = document.get("facts") or {}
+        nodes = tuple(NodeResult(str(n), int(one["n_train"]), dict(one["measures"])) for n, one in facts.items())
+        result = FederationResult(path, document, nodes)
+        _ = result.method, result.k, result.k_local, result.counted, document["rounds"]
+    except OSError:
+        raise DataError(f"The result {path.name} is not there or cannot be read.") from None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise DataError(
+            f"The file {path.name} is no result of a federation, as `fedanon simulate --json` prints."
+        ) from None
+    return result
+
+
+def _only(folder: Path) -> Path:
+    """The result in a folder, or in the folder `results` of a server."""
+    places = [folder / "results", folder]
+    found = next((files for place in places if (files := sorted(place.glob("*.json")))), [])
+    found = [file for file in found if file.name != "manifest.json"]
+    if len(found) != 1:
+        raise DataError(
+            f"The folder {folder.name} holds {len(found)} results of a federation; name one. Results of experiments "
+            "are shown by `fedanon report` without --privacy."
+        )
+    return found[0]

@@ -1,0 +1,144 @@
+"""The risk report of a release: what a data protection officer reads before signing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fedanon._version import __version__
+from fedanon.attacks.suite import Report as AttackReport
+from fedanon.data.safe_harbor import Lookalike, safe_harbor
+from fedanon.data.schema import Role
+from fedanon.report.document import Block, Document, Facts, Note
+from fedanon.report.privacy.evidence import Evidence
+from fedanon.report.privacy.language import Language
+from fedanon.report.privacy.losses import ColumnLoss, column_losses
+from fedanon.report.privacy.risks import prosecutor
+from fedanon.report.privacy.section_attacks import attack_title, attacks_section, largest_gain
+from fedanon.report.privacy.section_claims import claims_section, promise
+from fedanon.report.privacy.section_columns import columns_section, harbor_section
+from fedanon.report.privacy.section_impact import impact_section
+from fedanon.report.privacy.section_limits import limits_of_release, limits_section
+from fedanon.report.privacy.section_losses import losses_section, mean_loss
+from fedanon.report.privacy.section_origin import origin_section
+from fedanon.report.privacy.section_risks import risks_section
+from fedanon.report.privacy.sensitive_facts import SensitiveFacts, sensitive_facts
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What sections share."""
+
+    facts: Sequence[SensitiveFacts]
+    looks: Sequence[Lookalike]
+    losses: Sequence[ColumnLoss]
+    attacks: AttackReport | None
+    limits: Sequence[str]
+
+
+def release_report(
+    evidence: Evidence, say: Language, *, attacks: AttackReport | None = None, title: str | None = None
+) -> Document:
+    """The document about a release; ``attacks`` are the results of trying them, if they were tried."""
+    found = _found(evidence, attacks, say)
+    blocks: tuple[Block, ...] = (
+        _verdict(evidence, say),
+        Facts(_key_facts(evidence, found, say), large=True),
+        claims_section(evidence, found.facts, say),
+        risks_section(evidence, say),
+        attacks_section(attacks, say),
+        limits_section(found.limits, say),
+        losses_section(evidence, found.losses, say),
+        columns_section(evidence, say),
+        harbor_section(found.looks, say),
+        impact_section(_impact(evidence, found, say), say),
+        origin_section(evidence, say),
+    )
+    return Document(
+        title=title or say("report.title", name=evidence.schema.title or evidence.schema.name),
+        kicker=say("report.kicker"),
+        lead=say("report.lead", file=evidence.path.name),
+        blocks=blocks,
+        footer=say("report.footer", version=__version__),
+        language=say.code,
+        labels=say.labels(),
+    )
+
+
+def _found(evidence: Evidence, attacks: AttackReport | None, say: Language) -> _Found:
+    facts, losses = sensitive_facts(evidence), column_losses(evidence)
+    looks = safe_harbor(evidence.schema, evidence.released.frame)
+    return _Found(facts, looks, losses, attacks, limits_of_release(evidence, facts, looks, losses, say))
+
+
+def _verdict(evidence: Evidence, say: Language) -> Note:
+    broken = [promise(one.model, say) for one in evidence.verdicts if one.holds is False]
+    if evidence.failed:
+        texts = [say("verdict.broken", promise=text) for text in broken]
+        texts += [] if evidence.is_as_written is not False else [say("verdict.changed")]
+        return Note(say("verdict.fails_title"), (*texts, say("verdict.fails")), "warning")
+    left = sum(one.holds is None for one in evidence.verdicts)
+    if not evidence.verdicts:
+        return Note(say("verdict.nothing_title"), (say("verdict.nothing"),), "warning")
+    kept = say("verdict.holds", n=len(evidence.verdicts) - left)
+    return Note(
+        say("verdict.holds_title"),
+        (kept, *([say("verdict.open", n=left)] if left else []), say("verdict.evidence")),
+        "finding",
+    )
+
+
+def _key_facts(evidence: Evidence, found: _Found, say: Language) -> tuple[tuple[str, str], ...]:
+    risk, gain = prosecutor(evidence), largest_gain(found.attacks)
+    exposed = max((one.exposed for one in found.facts), default=None)
+    people = "key.people" if evidence.counts_people and evidence.persons is not None else "key.rows"
+    facts = [
+        (say(people), say.number(evidence.n_people)),
+        (say("key.k"), say.number(evidence.k_reached)),
+        (say("key.risk"), say.share(risk.highest if risk else None)),
+        (say("key.average"), say.share(risk.average if risk else None)),
+        (say("key.exposed"), say.share(exposed)),
+        (say("key.loss"), say.share(mean_loss(found.losses))),
+        (say("key.suppressed"), say.share(evidence.suppressed / len(evidence.released))),
+    ]
+    if gain is not None:
+        gained = say(
+            "key.gain_text",
+            attack=attack_title(gain.attack, say),
+            rate=say.share(gain.rate),
+            guess=say.share(gain.baseline),
+        )
+        facts.append((say("key.gain"), gained))
+    return tuple(facts)
+
+
+def _impact(evidence: Evidence, found: _Found, say: Language) -> dict[str, str]:
+    """The fields the evidence fills."""
+    schema, risk = evidence.schema, prosecutor(evidence)
+    roles = {role: [a.name for a in schema.attributes if a.role is role] for role in Role}
+    method = evidence.provenance.get("method", say("words.unknown"))
+    highest, average = (risk.highest, risk.average) if risk else (None, None)
+    exposed = max((one.exposed for one in found.facts), default=None)
+    risks = say("impact.risks", highest=say.share(highest), average=say.share(average), exposed=say.share(exposed))
+    gain = largest_gain(found.attacks)
+    if gain is not None:
+        risks += " " + say(
+            "impact.gain",
+            attack=attack_title(gain.attack, say),
+            rate=say.share(gain.rate),
+            guess=say.share(gain.baseline),
+        )
+    return {
+        "nature": say("impact.nature", method=method, file=evidence.path.name),
+        "categories": say("impact.categories", **{str(role): say.named(names) for role, names in roles.items()}),
+        "special": say("impact.special", columns=say.named(schema.sensitive)),
+        "subjects": say("impact.subjects", n=evidence.n_people),
+        "necessity": say("impact.necessity", loss=say.share(mean_loss(found.losses)), suppressed=evidence.suppressed),
+        "risks": risks,
+        "measures": say(
+            "impact.measures",
+            removed=say.named(schema.identifying),
+            promises="; ".join(promise(one.model, say) for one in evidence.verdicts) or say("words.none"),
+        ),
+        "residual": say("impact.residual", n=len(found.limits)),
+    }

@@ -1,0 +1,61 @@
+"""How likely it is that a record is put to a name, for three attackers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedanon.attacks.intervals import Z
+from fedanon.data.hierarchy import FloatArray
+from fedanon.metrics.disclosure_risk import RISK_THRESHOLD
+from fedanon.report.privacy.evidence import Evidence
+
+
+@dataclass(frozen=True)
+class Risk:
+    """Of one attacker.
+
+    Parameters
+    ----------
+    highest : of any published record.
+    average : over the published records: the share an attacker gets right who names all of them.
+    low, high : 95 % interval of that share, since the attacker picks by chance within a class.
+    above : share of the records with a risk above one in five.
+    """
+
+    highest: float
+    average: float
+    low: float
+    high: float
+    above: float
+
+
+def prosecutor(evidence: Evidence) -> Risk | None:
+    """Knows that the person is in the release; None if nothing is published."""
+    return _risk(evidence, 1.0 / evidence.people) if evidence.people.size else None
+
+
+def journalist(evidence: Evidence) -> Risk | None:
+    """Knows that the person is in the population; None without a population."""
+    from fedanon.kernels.covering import points_in_cells
+
+    population = evidence.population
+    if population is None or not evidence.people.size:
+        return None
+    matching = points_in_cells(population.points, *population.bounds(evidence.cells))
+    return _risk(evidence, 1.0 / np.maximum(matching, 1))
+
+
+def _risk(evidence: Evidence, by_class: FloatArray) -> Risk:
+    r"""Numbers over records from the chance :math:`p` of every class.
+
+    The hits of someone who names every record are a sum of independent chances, so their share has the variance
+    :math:`\sum_r p_r (1 - p_r) / n^2`; the interval is that of the normal distribution.
+    """
+    classes = evidence.released.classes
+    p = by_class[classes.labels[~evidence.released.suppressed]]
+    average, reach = float(p.mean()), Z * math.sqrt(float((p * (1 - p)).sum())) / len(p)
+    low, high = max(0.0, average - reach), min(1.0, average + reach)
+    return Risk(float(p.max()), average, low, high, float((p > RISK_THRESHOLD).mean()))
