@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from fedanon.errors import UpdateRejectedError
 from fedanon.models import MODELS
 from fedanon.models.base import INSTANCES, LocalState, Model, Parameters, Rng, TrainingData, Update
+from fedanon.models.thresholds import between_values
+from fedanon.models.training_data import promises_something
 from fedanon.models.tree_validation import ReceivedTrees, TreeLimits, read_trees
 from fedanon.models.trees import BASE_SCORE, OBJECTIVE, Tree, digest_of, write_trees
 from fedanon.parameters import parameter
@@ -55,6 +57,9 @@ class BoostedTrees(Model):
     subsample: float = parameter(1.0, help="share of rows a tree sees", at_least=0.01, at_most=1.0)
     colsample: float = parameter(0.3, help="share of features a level sees", at_least=0.01, at_most=1.0)
     max_step: float = parameter(2.0, help="largest leaf weight before the learning rate", at_least=0.01)
+    thresholds: Literal["between", "values"] = parameter(
+        "between", help="splits at values of rows ('values'), or beside them where the rows are anonymised ('between')"
+    )
     threads: int = parameter(1, help="threads of xgboost", at_least=1)
 
     def initial(self, width: int) -> Parameters:
@@ -70,13 +75,17 @@ class BoostedTrees(Model):
         rows: ScoredRows = state.values["xgb"]
         rows.add(self._received(parameters, rows))
         head = self._head(rows, data.target)
-        matrix = rows.matrices[data.instance(round_number)]
+        instance = data.instance(round_number)
+        matrix = rows.matrices[instance]
         booster = self._booster(matrix, seed=int(rng.integers(2**31)))
         for i in range(self.n_trees):
             booster.update(matrix, i)
         width = rows.width
-        grown = read_trees(bytes(booster.save_raw("json")), n_features=width, limits=self.update_limits())
-        return Update([_array(write_trees([*head, *grown.trees], n_features=width))], len(data.target))
+        grown = read_trees(bytes(booster.save_raw("json")), n_features=width, limits=self.update_limits()).trees
+        # moving the thresholds of raw rows would hide from the eye what they still tell
+        if self.thresholds == "between" and promises_something(data):
+            grown = [between_values(tree, matrix, rows.smallest[instance]) for tree in grown]
+        return Update([_array(write_trees([*head, *grown], n_features=width))], len(data.target))
 
     def predict_proba(
         self, parameters: Parameters, features: NDArray[np.float32], *, state: LocalState | None = None
@@ -165,6 +174,7 @@ class ScoredRows:
         self.width = instances[0].shape[1]
         self.threads = threads
         self.matrices = [DMatrix(x, label=target, nthread=threads) for x in instances]
+        self.smallest = [x.min(axis=0, initial=np.inf) for x in instances]
         self._forget()
 
     def _forget(self) -> None:

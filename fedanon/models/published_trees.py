@@ -36,6 +36,7 @@ class PublishedTrees(BoostedTrees):
     max_depth: int = parameter(8, help="levels of a tree", at_least=1, at_most=12)
     colsample: float = parameter(1.0, help="share of features a level sees", at_least=0.01, at_most=1.0)
     max_step: float = parameter(100.0, help="largest leaf weight before the learning rate; here, no limit", at_least=1)
+    thresholds: Literal["between", "values"] = parameter("values", help="as xgboost writes them")
 
     def update_limits(self) -> TreeLimits:
         """One tree more: the base score."""

@@ -89,3 +89,8 @@ class Draws:
         """The features of the round's instance."""
         rng = np.random.default_rng((self.seed, self.instance(round_number)))
         return self.encoding.draw(self.release, rng)
+
+
+def promises_something(data: object) -> bool:
+    """Whether the rows are of a release that claims a privacy model."""
+    return isinstance(data, LeafWeights | Draws) and data.release.claim is not None

@@ -32,6 +32,8 @@ VARIANTS = {
     "full_domain": [{}, {"suppression": 0.0, "objective": "arx"}, {"suppression": 0.5, "numeric_levels": 2}],
     "wkmca": [{}, {"outlier_share": 0.0, "farthest": "max_max"}],
     "individual_ranking": [{"k": 2}, {"k": 2, "optimal": True}],
+    # noise from a seed, so that two releases can be compared
+    "dp_microaggregation": [{"k": 2, "randomness": "seeded"}, {"k": 2, "delta": 1e-5, "randomness": "seeded"}],
     "v_mdav": [{}, {"gamma": 1.1}],
     "gsms": [{}, {"dissolve": True}],
     "brkga": [{"population": 20, "generations": 5}],

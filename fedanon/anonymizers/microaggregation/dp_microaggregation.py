@@ -1,0 +1,123 @@
+"""DP microaggregation: the means of groups of k, with noise that is k times smaller than a record's would be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from fedanon.anonymizers import ANONYMIZERS
+from fedanon.anonymizers.base import Anonymizer, Draft, Rng, refuse_few_people
+from fedanon.anonymizers.microaggregation.insensitive import Order, group_shares, insensitive_groups, range_steps
+from fedanon.data.cells import Cells, Numbers
+from fedanon.data.groups import Groups
+from fedanon.data.hierarchy import FloatArray
+from fedanon.data.recoding import NearestGroup
+from fedanon.data.release import Release, release_of
+from fedanon.data.schema import Numeric
+from fedanon.data.table import Table
+from fedanon.parameters import parameter
+from fedanon.privacy.accountant import gaussian_deviation
+from fedanon.privacy.differential_privacy import DifferentialPrivacy, Distribution, Sensitivity
+from fedanon.privacy.noise import SLACK, Randomness, noise_source
+from fedanon.privacy.verification import verify
+
+SECURE = "The noise was drawn from the randomness of the system: this release cannot be made again."
+SEEDED = "The noise follows from the seed, and who knows the seed can take it off: nothing is promised."
+ORDER = "Rows are published group by group: their order is not that of the table."
+RANGES = "The promise holds if the declared ranges were not read off the data."
+
+
+@ANONYMIZERS.register("dp_microaggregation")
+@dataclass(frozen=True, kw_only=True)
+class DpMicroaggregation(Anonymizer):
+    r"""Insensitive microaggregation with noise on the group means (Soria-Comas et al. 2014).
+
+    Groups of k are cut from a total order of the domain, so that one record changes a mean by at most range / k, and
+    all G means of m columns together by :math:`\Delta = m G / k` ranges. With delta 0 every mean gets Laplace noise of
+    scale :math:`\Delta / \varepsilon`, else normal noise for :math:`\Delta_2 = \sqrt{m G} / k` (Balle & Wang 2018). The
+    results are clamped to the declared ranges. Sizes of groups follow from n and k: there is no count to protect.
+    k = 1 publishes every record with noise of its own, for which nothing is sorted and Delta is m.
+
+    Columns that are not quasi-identifiers are left empty: beside the noisy ones they would tell who is who.
+    """
+
+    name = "dp_microaggregation"
+    truthful = False
+    numeric_only = True
+
+    k: int = parameter(help="records in a group; above the square root of n noise is less than with k = 1", at_least=1)
+    epsilon: float = parameter(1.0, help="privacy budget of the release", at_least=1e-6)
+    delta: float = parameter(0.0, help="0 for Laplace noise, above for normal noise", at_least=0, at_most=0.5)
+    order: Order = parameter("curve", help="how records are sorted: along a space-filling curve, or from a corner")
+    randomness: Randomness = parameter("secure", help="'seeded' noise is for experiments: it promises nothing")
+
+    def anonymize(self, table: Table, *, rng: Rng | int) -> Release:
+        """Publish ``table``; only noise from ``randomness='seeded'`` depends on ``rng``."""
+        generator = np.random.default_rng(rng)
+        self._refuse_unfit(table)
+        draft = self.draft(table, generator)
+        provenance = self._provenance(table, generator, draft.notes)
+        secure = self.randomness == "secure"
+        release = release_of(
+            table,
+            draft.groups,
+            draft.cells,
+            claim=self._promise(draft.groups, len(table.columns)) if secure else None,
+            provenance=replace(provenance, seed=None) if secure else provenance,
+            recoding=draft.recoding,
+        )
+        return verify(replace(release, rest=_emptied(release.rest), in_group_order=True), table)
+
+    def draft(self, table: Table, rng: Rng) -> Draft:
+        """The groups with their noisy means."""
+        groups = self._groups(table)
+        promise = self._promise(groups, len(table.columns))
+        source = noise_source(self.randomness, rng)
+        add = source.laplace if promise.noise == "laplace" else source.gaussian
+        shares = add(group_shares(range_steps(table), groups), promise.scale)
+        return Draft(groups, _cells(table, np.clip(shares, 0.0, 1.0)), NearestGroup(), self._notes(table))
+
+    def _refuse_unfit(self, table: Table) -> None:
+        super()._refuse_unfit(table)
+        refuse_few_people(table, self.k)
+
+    def _groups(self, table: Table) -> Groups:
+        if self.k == 1:
+            return Groups(np.arange(len(table), dtype=np.int32), len(table))
+        return Groups.of(insensitive_groups(range_steps(table), self.k, self.order))
+
+    def _promise(self, groups: Groups, columns: int) -> DifferentialPrivacy:
+        """The budget, and the noise that keeps it for these groups."""
+        change = Sensitivity.of_means(groups, columns)
+        noise: Distribution = "gaussian" if self.delta else "laplace"
+        scale = change.l2 * gaussian_deviation(self.epsilon, self.delta) if self.delta else change.l1 / self.epsilon
+        return DifferentialPrivacy(epsilon=self.epsilon, delta=self.delta, noise=noise, scale=scale * (1 + SLACK))
+
+    def _notes(self, table: Table) -> tuple[str, ...]:
+        quasi = {column.name for column in table.columns}
+        others = [name for name in table.frame.columns if name not in quasi]
+        notes = [SECURE if self.randomness == "secure" else SEEDED, RANGES, ORDER]
+        if others:
+            notes.append(f"Left empty, since they would be published without noise: {', '.join(others)}.")
+        if table.persons is not None:
+            notes.append("The unit is a row: for a person of r rows epsilon is r times as large, and delta grows too.")
+        return tuple(notes)
+
+
+def _cells(table: Table, shares: FloatArray) -> dict[str, Cells]:
+    """Means in the units of the columns, never beyond their ranges."""
+    cells: dict[str, Cells] = {}
+    for column, share in zip(table.columns, shares.T, strict=True):
+        assert isinstance(column.attribute, Numeric)
+        low, high = column.attribute.low, column.attribute.high
+        cells[column.name] = Numbers(np.clip(low + share * (high - low), low, high))
+    return cells
+
+
+def _emptied(rest: pd.DataFrame) -> pd.DataFrame:
+    """The columns without a value."""
+    return pd.DataFrame(
+        {name: pd.Series(None, index=rest.index, dtype=object) for name in rest.columns}, index=rest.index
+    )
