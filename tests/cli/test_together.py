@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.cli.conftest import Run
 
+WHERE = "is one of a federation, not of one table: it goes with `fedanon simulate`"
 BASE = ("simulate", "--dataset", "randhie", "--partition", "by:site", "--rounds", "1")
 
 
@@ -30,3 +33,25 @@ def test_bad_settings_are_told_at_once(run: Run, arguments: list[str], message: 
     done = run(*BASE, *arguments)
     assert done.code == 2
     assert message in " ".join(done.err.split())
+
+
+@pytest.mark.parametrize("method", ["federated_mondrian", "federated-reference"])
+def test_a_method_of_a_federation_is_none_of_one_table(run: Run, method: str) -> None:
+    for arguments in (["anonymize", "--method", method, "--k", "5"], ["compare", "--methods", method]):
+        done = run(*arguments, "--dataset", "randhie")
+        assert done.code == 2
+        assert WHERE in " ".join(done.err.split())
+
+
+def test_methods_lists_those_of_a_federation(run: Run) -> None:
+    done = run("methods", "--json")
+    found = {entry["name"]: entry for entry in json.loads(done.out)}
+    assert {"federated_mondrian", "federated_reference"} <= set(found)
+    assert found["federated_reference"]["group"] == "federated"
+    assert found["federated_mondrian"]["claim"] == "k-anonymity over the federation"
+
+
+def test_what_counts_gave_away_is_said_in_words(run: Run) -> None:
+    done = run(*BASE, "--method", "federated-reference", "--k", "20", "--set", "counts=secure")
+    assert done.code == 0, done.err
+    assert "the server saw sums over all clients only (4 questions)" in " ".join(done.out.split())

@@ -6,4 +6,4 @@ and what it gives away.
 
 from fedanon.registry import Registry
 
-TOGETHER: Registry[type] = Registry("federated anonymizer", __name__)
+TOGETHER: Registry[type] = Registry("federated anonymizer", f"{__name__}.methods")

@@ -1,19 +1,22 @@
-"""What the counts give away: three rules a client applies to its counts before they leave it.
+"""What the counts give away: the rules a client applies to its counts before they leave it.
 
 ``plain``      exact counts, for a server that is trusted to be honest and curious about nothing.
 ``threshold``  counts below t are sent as 0: rare combinations stay unseen, though differences of answers may tell.
+``secure``     exact counts behind masks that cancel in the sum: the server reads sums over all clients only.
 ``dp``         every count with discrete Laplace noise; epsilon is summed over all answers of a client.
+``secure_dp``  masks, and noise drawn once for the federation, of which every client adds a share.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fedanon.federated.together.noise import add_noise, reach
+from fedanon.federated.together.noise import add_noise
+from fedanon.federated.together.noise_shares import RandomWords, add_shares, secure_words
 
 Counts = NDArray[np.int64]
 
@@ -25,11 +28,18 @@ class Disclosure(Protocol):
     def exact(self) -> bool:
         """An empty bucket is empty, so that boxes may shrink to what is in them."""
 
-    def disclose(self, counts: Counts, scale: float) -> Counts:
-        """What is sent for ``counts``; ``scale`` is that of the noise, where there is any."""
+    @property
+    def secure(self) -> bool:
+        """Only sums can be read."""
 
-    def lower_bound(self, totals: NDArray[Any], draws: NDArray[Any], scale: float, log_doubt: float) -> Counts:
-        """What sums of ``draws`` sent counts say at least, each but for a doubt of exp(log_doubt)."""
+    def disclose(self, counts: Counts, scale: float, n_clients: int, words: RandomWords | None) -> Counts:
+        """What is sent for ``counts``; ``scale`` is that of the noise, where there is any, ``words`` its source.
+
+        Without a source noise is such as nobody can foretell.
+        """
+
+    def draws(self, n_clients: int) -> float:
+        """How many discrete Laplace noises are in a sum over all clients."""
 
     def to_dict(self) -> dict[str, Any]:
         """For the manifest."""
@@ -39,15 +49,16 @@ class Disclosure(Protocol):
 class Plain:
     """Exact counts."""
 
-    exact: bool = True
+    exact: ClassVar[bool] = True
+    secure: ClassVar[bool] = False
 
-    def disclose(self, counts: Counts, scale: float) -> Counts:
+    def disclose(self, counts: Counts, scale: float, n_clients: int, words: RandomWords | None) -> Counts:
         """The counts."""
         return counts
 
-    def lower_bound(self, totals: NDArray[Any], draws: NDArray[Any], scale: float, log_doubt: float) -> Counts:
-        """The totals."""
-        return np.asarray(totals, dtype=np.int64)
+    def draws(self, n_clients: int) -> float:
+        """None."""
+        return 0.0
 
     def to_dict(self) -> dict[str, Any]:
         """For the manifest."""
@@ -55,19 +66,27 @@ class Plain:
 
 
 @dataclass(frozen=True)
-class Threshold:
-    """Counts below ``threshold`` are not told from 0."""
+class Secure(Plain):
+    """Exact counts of which the server reads the sums."""
+
+    secure: ClassVar[bool] = True
+
+    def to_dict(self) -> dict[str, Any]:
+        """For the manifest."""
+        return {"counts": "secure", "reads": "sums over all clients"}
+
+
+@dataclass(frozen=True)
+class Threshold(Plain):
+    """Counts below ``threshold`` are not told from 0; what is held back only adds to the sums."""
+
+    exact: ClassVar[bool] = False
 
     threshold: int
-    exact: bool = False
 
-    def disclose(self, counts: Counts, scale: float) -> Counts:
+    def disclose(self, counts: Counts, scale: float, n_clients: int, words: RandomWords | None) -> Counts:
         """The counts that are large enough."""
         return np.where(counts >= self.threshold, counts, 0)
-
-    def lower_bound(self, totals: NDArray[Any], draws: NDArray[Any], scale: float, log_doubt: float) -> Counts:
-        """The totals: what was held back only adds to them."""
-        return np.asarray(totals, dtype=np.int64)
 
     def to_dict(self) -> dict[str, Any]:
         """For the manifest."""
@@ -76,20 +95,51 @@ class Threshold:
 
 @dataclass(frozen=True)
 class Noisy:
-    """Differential privacy of each client against the server, one row more or less (pure, unbounded)."""
+    """Differential privacy of each client against everyone else, one row more or less (pure, unbounded)."""
+
+    exact: ClassVar[bool] = False
+    secure: ClassVar[bool] = False
 
     epsilon: float
-    exact: bool = False
 
-    def disclose(self, counts: Counts, scale: float) -> Counts:
+    def disclose(self, counts: Counts, scale: float, n_clients: int, words: RandomWords | None) -> Counts:
         """The counts with noise."""
-        return add_noise(counts, scale)
+        return add_noise(counts, scale) if words is None else add_shares(counts, scale, 1, words)
 
-    def lower_bound(self, totals: NDArray[Any], draws: NDArray[Any], scale: float, log_doubt: float) -> Counts:
-        """The totals less what the noise may have added."""
-        above = np.array([reach(scale, int(n), log_doubt) for n in np.ravel(draws)])
-        return np.asarray(totals - above.reshape(np.shape(draws)), dtype=np.int64)
+    def draws(self, n_clients: int) -> float:
+        """One of each client."""
+        return float(n_clients)
 
     def to_dict(self) -> dict[str, Any]:
         """For the manifest."""
-        return {"counts": "dp", "epsilon": self.epsilon}
+        return {"counts": "dp", "epsilon": self.epsilon, "against": "everyone but the client itself"}
+
+
+@dataclass(frozen=True)
+class SecureNoisy(Noisy):
+    """Differential privacy against all who see sums only, if enough clients are honest.
+
+    ``honest`` clients add enough noise together; 0 means more than half of those who take part.
+    """
+
+    secure: ClassVar[bool] = True
+
+    honest: int
+
+    def enough(self, n_clients: int) -> int:
+        """How many shares make one noise."""
+        return self.honest or n_clients // 2 + 1
+
+    def disclose(self, counts: Counts, scale: float, n_clients: int, words: RandomWords | None) -> Counts:
+        """The counts with a share of the noise."""
+        return add_shares(counts, scale, self.enough(n_clients), words or secure_words)
+
+    def draws(self, n_clients: int) -> float:
+        """One of every ``enough`` clients."""
+        return n_clients / self.enough(n_clients)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For the manifest."""
+        honest = f"{self.honest} clients" if self.honest else "more than half of the clients"
+        against = f"the server and all who see sums only, if {honest} add their noise and keep it to themselves"
+        return {"counts": "secure_dp", "epsilon": self.epsilon, "honest": self.honest or "majority", "against": against}

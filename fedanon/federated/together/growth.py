@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from fedanon.federated.together.axes import MOST_BUCKETS, Axis
 from fedanon.federated.together.cuts import Cut, Floor, Histogram, best_cut
+from fedanon.federated.together.method import Ask
 from fedanon.federated.together.questions import Counts, Layout, Question
 from fedanon.federated.together.regions import GrowingRegions
 
-#: asks all clients; answers have clients first, then rows' counts and people's counts (the same where rows are people)
-Ask = Callable[[Question], tuple[Counts, Counts]]
 #: rows a client should have in a bucket, in multiples of the threshold below which it is silent
 ROOM = 2
 
@@ -50,8 +49,8 @@ class Growth:
         """One question for the open regions; the regions to ask next, with how finely."""
         open_ = np.array(list(grains), dtype=np.int32)
         grain = np.repeat(np.array(list(grains.values()), dtype=np.int32)[:, None], len(self.axes), axis=1)
-        question = Question(self.regions.tree, open_, *self.regions.boxes(open_), grain)
-        layout, (rows, people) = Layout(question, self.axes), ask(question)
+        question = Question(self.regions.router, open_, *self.regions.boxes(open_), grain)
+        layout, (rows, people) = question.layout(self.axes), ask(question)
         following: dict[int, int] = {}
         for position, region in enumerate(open_.tolist()):
             histograms = self._histograms(layout, rows, people, position)

@@ -8,14 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fedanon.data.hierarchy import IntArray
+from fedanon.data.hierarchy import FloatArray, IntArray
 from fedanon.errors import InfeasibleError
 from fedanon.federated.together.axes import Axis, loss_of
-from fedanon.federated.together.regions import GrowingRegions
+from fedanon.federated.together.regions import Regions
 
 Counts = NDArray[np.int64]
-#: lower bounds of classes from their summed counts and how many regions each was summed over
-LowerBound = Callable[[Counts, Counts], Counts]
+#: the people a class holds at least, by its summed counts and how many regions were summed
+LowerBound = Callable[[int, int], int]
+NONE = -1
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,68 +25,119 @@ class Classes:
 
     Parameters
     ----------
-    of_region : class of every region.
+    of_region : class of every region; see :class:`~fedanon.federated.together.plan.Plan`.
     low, high : box that every class publishes.
-    totals : counts summed over clients and regions.
-    members : number of regions.
+    least : people every class is sure to hold.
     """
 
     of_region: IntArray
     low: IntArray
     high: IntArray
-    totals: Counts
-    members: Counts
-
-    @classmethod
-    def of_leaves(cls, regions: GrowingRegions, totals: Counts) -> Classes:
-        """Every region that is not cut is a class."""
-        leaves = regions.tree.leaves
-        of_region = np.full(len(regions), -1, dtype=np.int32)
-        of_region[leaves] = np.arange(len(leaves))
-        return cls(of_region, *regions.boxes(leaves), totals, np.ones(len(leaves), dtype=np.int64))
+    least: Counts
 
     def __len__(self) -> int:
-        return len(self.totals)
+        return len(self.least)
 
 
-def merge_short(
-    classes: Classes, axes: Sequence[Axis], k: int, lower_bound: LowerBound, *, additive: bool
-) -> tuple[Classes, Counts]:
-    """Merge until every class holds k people for sure; the classes and their lower bounds.
+class Merging:
+    """Classes from regions and their counts.
 
-    The class with the smallest bound is merged first, with the class for which the loss of both grows least. Counts of
-    people who have several rows are not ``additive``: the same people may be in both classes.
+    The class with the smallest bound is merged first, with the class for which the loss of both grows least. Where
+    ``suppress`` is set it is suppressed instead if that costs less: its rows are then published nowhere.
+
+    Parameters
+    ----------
+    regions, axes : as they were grown.
+    totals : counts of the leaves.
+    least : see :data:`LowerBound`.
+    additive : counts of people who have several rows are not: the same people may be in both classes.
+    suppress : whether rows may be suppressed.
     """
-    bounds = lower_bound(classes.totals, classes.members)
-    while len(classes) > 1 and bounds.min() < k:
-        short = int(np.argmin(bounds))
-        classes = _merged(classes, short, _nearest(classes, axes, short), np.add if additive else np.maximum)
-        bounds = lower_bound(classes.totals, classes.members)
-    if bounds.min() < k:
-        raise InfeasibleError(
-            f"All clients together are sure to have only {max(int(bounds.min()), 0)} people, fewer than k={k}: "
-            "nothing can be released."
+
+    def __init__(
+        self,
+        regions: Regions,
+        axes: Sequence[Axis],
+        totals: Counts,
+        least: LowerBound,
+        *,
+        additive: bool = True,
+        suppress: bool = False,
+    ) -> None:
+        self._axes = axes
+        self._least = least
+        self._together = np.add if additive else np.maximum
+        self._suppress = suppress
+        self._n_regions, self._leaves = len(regions), regions.router.leaves
+        low, high = regions.boxes(self._leaves)
+        self._low, self._high = low.copy(), high.copy()
+        self._totals = totals.astype(np.int64)
+        self._members = np.ones(len(totals), dtype=np.int64)
+        self._bounds = np.array([least(int(total), 1) for total in totals], dtype=np.int64)
+        #: class of every leaf, by the leaf that stands for it; NONE if it is suppressed
+        self._of_leaf = np.arange(len(totals))
+
+    def run(self, k: int) -> Classes:
+        """Classes that all hold k people for sure."""
+        while True:
+            standing = self._standing
+            if not standing.size:
+                raise self._infeasible(k)
+            short = int(standing[np.argmin(self._bounds[standing])])
+            if self._bounds[short] >= k:
+                return self._classes(standing)
+            others = standing[standing != short]
+            if not others.size:
+                raise self._infeasible(k)
+            self._settle(short, others)
+
+    @property
+    def _standing(self) -> NDArray[np.int64]:
+        found = np.unique(self._of_leaf)
+        return np.asarray(found[found != NONE])
+
+    def _infeasible(self, k: int) -> InfeasibleError:
+        most = max(int(self._bounds.max(initial=0)), 0)
+        return InfeasibleError(
+            f"All clients together are sure to have only {most} people, fewer than k={k}: nothing can be released."
         )
-    return classes, bounds
+
+    def _settle(self, short: int, others: NDArray[np.int64]) -> None:
+        weights = np.maximum(self._totals, 0 if self._suppress else 1)
+        own = self._loss(np.array([short]))[0]
+        growth = (weights[others] + weights[short]) * self._loss_with(short, others)
+        growth -= weights[others] * self._loss(others) + weights[short] * own
+        if self._suppress and weights[short] * (len(self._axes) - own) <= growth.min():
+            self._of_leaf[self._of_leaf == short] = NONE
+        else:
+            self._merge(short, int(others[np.argmin(growth)]))
+
+    def _loss(self, classes: NDArray[np.int64]) -> FloatArray:
+        return np.asarray(loss_of(self._axes, self._low[classes], self._high[classes]).sum(axis=1))
+
+    def _loss_with(self, one: int, others: NDArray[np.int64]) -> FloatArray:
+        low, high = np.minimum(self._low[others], self._low[one]), np.maximum(self._high[others], self._high[one])
+        return np.asarray(loss_of(self._axes, low, high).sum(axis=1))
+
+    def _merge(self, one: int, other: int) -> None:
+        self._low[other] = np.minimum(self._low[other], self._low[one])
+        self._high[other] = np.maximum(self._high[other], self._high[one])
+        self._totals[other] = self._together(self._totals[other], self._totals[one])
+        self._members[other] += self._members[one]
+        self._bounds[other] = self._least(int(self._totals[other]), int(self._members[other]))
+        self._of_leaf[self._of_leaf == one] = other
+
+    def _classes(self, standing: NDArray[np.int64]) -> Classes:
+        of_leaf = np.searchsorted(standing, self._of_leaf)
+        for leaf in np.flatnonzero(self._of_leaf == NONE).tolist():
+            # where new rows are looked up: the class that has to grow least to hold the region
+            nearest = np.argmin(self._loss_with(leaf, standing) - self._loss(standing))
+            of_leaf[leaf] = suppressed(int(nearest))
+        of_region = np.full(self._n_regions, NONE, dtype=np.int32)
+        of_region[self._leaves] = of_leaf
+        return Classes(of_region, self._low[standing], self._high[standing], self._bounds[standing])
 
 
-def _nearest(classes: Classes, axes: Sequence[Axis], short: int) -> int:
-    weights = np.maximum(classes.totals, 1)
-    alone = loss_of(axes, classes.low, classes.high).sum(axis=1)
-    both = loss_of(axes, np.minimum(classes.low, classes.low[short]), np.maximum(classes.high, classes.high[short]))
-    growth = (weights + weights[short]) * both.sum(axis=1) - weights * alone - weights[short] * alone[short]
-    growth[short] = np.inf
-    return int(np.argmin(growth))
-
-
-def _merged(classes: Classes, one: int, other: int, together: np.ufunc) -> Classes:
-    keep, drop = min(one, other), max(one, other)
-    low, high = classes.low.copy(), classes.high.copy()
-    totals, members = classes.totals.copy(), classes.members.copy()
-    low[keep], high[keep] = np.minimum(low[keep], low[drop]), np.maximum(high[keep], high[drop])
-    totals[keep] = together(totals[keep], totals[drop])
-    members[keep] += members[drop]
-    of_region = np.where(classes.of_region == drop, keep, classes.of_region)
-    of_region = of_region - (of_region > drop)
-    kept = np.arange(len(classes)) != drop
-    return Classes(of_region.astype(np.int32), low[kept], high[kept], totals[kept], members[kept])
+def suppressed(nearest: int) -> int:
+    """The mark of a region whose rows are suppressed, with the class that new rows take."""
+    return -2 - nearest

@@ -1,7 +1,8 @@
 """Discrete Laplace noise: drawn by OpenDP, and how far a sum of such noise reaches.
 
 A count plus noise with P(x) proportional to exp(-|x| / scale) is differentially private with epsilon = sensitivity /
-scale (Ghosh, Roughgarden & Sundararajan 2012). Noise is never seeded: who knows a seed can take the noise off.
+scale (Ghosh, Roughgarden & Sundararajan 2012). Noise is never seeded: who knows a seed can take the noise off. Shares
+of one noise, of which every hospital draws one, are in :mod:`.noise_shares`.
 """
 
 from __future__ import annotations
@@ -37,10 +38,11 @@ def add_noise(counts: Counts, scale: float) -> Counts:
 
 
 @lru_cache(maxsize=65536)
-def reach(scale: float, draws: int, log_doubt: float) -> int:
+def reach(scale: float, draws: float, log_doubt: float) -> int:
     """The smallest x that a sum of ``draws`` independent noises exceeds with a probability of at most exp(log_doubt).
 
-    Exact where double precision can tell, and by Chernoff's bound beyond.
+    Shares of noise make ``draws`` a fraction: the noise is infinitely divisible. Exact where double precision can tell,
+    and by Chernoff's bound beyond.
     """
     if draws == 0:
         return 0
@@ -48,7 +50,7 @@ def reach(scale: float, draws: int, log_doubt: float) -> int:
     return bound if log_doubt < np.log(1000 * ROUNDING) else min(bound, _exact(scale, draws, float(np.exp(log_doubt))))
 
 
-def _exact(scale: float, draws: int, doubt: float) -> int:
+def _exact(scale: float, draws: float, doubt: float) -> int:
     """By the distribution of the sum, the inverse transform of a power of the characteristic function of one noise.
 
     That is (1 - p)^2 / (1 - 2 p cos(w) + p^2) with p = exp(-1 / scale); what rounding may hide is added to every tail.
@@ -63,7 +65,7 @@ def _exact(scale: float, draws: int, doubt: float) -> int:
     return int(np.argmax(beyond <= doubt))
 
 
-def _chernoff(scale: float, draws: int, log_doubt: float) -> int:
+def _chernoff(scale: float, draws: float, log_doubt: float) -> int:
     """P(S >= x) <= exp(-t x) ((1 - p)^2 / ((1 - p e^t) (1 - p e^-t)))^draws for every 0 < t < 1 / scale."""
     p = np.exp(-1.0 / scale)
     t = np.linspace(0.001, 0.999, 999) / scale

@@ -18,7 +18,8 @@ from fedanon.data.schema import Categorical, Numeric
 from fedanon.data.table import Table
 from fedanon.errors import UpdateRejectedError
 from fedanon.federated.together.axes import Axis, bin_edges, bins_of
-from fedanon.federated.together.regions import RegionTree
+from fedanon.federated.together.boxes import read_router
+from fedanon.federated.together.regions import Router
 from fedanon.privacy.k_anonymity import people
 
 
@@ -28,7 +29,7 @@ class Plan:
 
     Parameters
     ----------
-    tree : the regions.
+    router : the regions.
     of_region : class of every region; -1 for those that were cut, -2 - c for those whose rows are suppressed and that
         class c would have to grow least to hold.
     low, high : box each class publishes.
@@ -36,7 +37,7 @@ class Plan:
     clients : numbers of the clients that were counted.
     """
 
-    tree: RegionTree
+    router: Router
     of_region: IntArray
     low: IntArray
     high: IntArray
@@ -46,18 +47,18 @@ class Plan:
     def to_arrays(self) -> list[NDArray[Any]]:
         """For the wire."""
         parts = (self.of_region, self.low, self.high, self.people, self.clients)
-        return [self.tree.to_array(), *(part.astype(np.int32) for part in parts)]
+        return [self.router.to_array(), *(part.astype(np.int32) for part in parts)]
 
     @classmethod
     def from_arrays(cls, arrays: Sequence[NDArray[Any]], axes: Sequence[Axis]) -> Plan:
         """From the wire, checked."""
         if len(arrays) != 6 or any(array.dtype != np.int32 for array in arrays):
             raise UpdateRejectedError("the plan cannot be read")
-        plan = cls(RegionTree.from_array(arrays[0], len(axes)), *arrays[1:])
+        plan = cls(read_router(arrays[0], axes), *arrays[1:])
         shape, lengths = (plan.people.size, len(axes)), np.array([axis.n_bins for axis in axes])
-        if plan.of_region.shape != plan.tree.axis.shape or plan.low.shape != shape or plan.high.shape != shape:
+        if plan.of_region.shape != (len(plan.router),) or plan.low.shape != shape or plan.high.shape != shape:
             raise UpdateRejectedError("the plan has wrong shapes")
-        of_leaf = plan.of_region[plan.tree.leaves]
+        of_leaf = plan.of_region[plan.router.leaves]
         boxes = (plan.low >= 0).all() and (plan.low <= plan.high).all() and (plan.high < lengths).all()
         flat = plan.people.ndim == plan.clients.ndim == 1
         named = np.where(of_leaf < 0, -2 - of_leaf, of_leaf)
@@ -75,7 +76,7 @@ class Plan:
 
     def classes_of(self, bins: IntArray) -> IntArray:
         """Class of every row; negative where it is suppressed."""
-        return self.of_region[self.tree.route(bins)]
+        return self.of_region[self.router.route(bins)]
 
     def cells(self, attributes: Sequence[Numeric | Categorical]) -> dict[str, Cells]:
         """What every class publishes: intervals and nodes over its box."""
@@ -114,7 +115,7 @@ def planned_groups(plan: Plan, table: Table, k_local: int) -> tuple[Groups, NDAr
     """The groups of a hospital's rows and the class of each; rows of fewer than ``k_local`` people are suppressed."""
     bins = bins_of(table)
     labels = plan.classes_of(bins)
-    # boxes cover the rows of all who have k_local people in them; those of others are suppressed in any case
+    # rows outside were not counted: those of clients without k_local people, or of which a reference knew nothing
     low, high = plan.low[np.maximum(labels, 0)], plan.high[np.maximum(labels, 0)]
     outside = ((bins < low) | (bins > high)).any(axis=1)
     labels = np.where(outside | (labels < 0), SUPPRESSED, labels)

@@ -15,39 +15,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedanon.data.hierarchy import FloatArray
-from fedanon.errors import UpdateRejectedError
-from fedanon.federated.together.axes import Axis
+from fedanon.federated.together.axes import MOST_BUCKETS, Axis
+from fedanon.federated.together.budget import Budget
 from fedanon.federated.together.cuts import Cut, Floor, Histogram, best_cut
-from fedanon.federated.together.growth import Ask
+from fedanon.federated.together.method import Ask
 from fedanon.federated.together.noise import reach
-from fedanon.federated.together.questions import FINAL, Layout, Question
+from fedanon.federated.together.questions import FINAL, Question
 from fedanon.federated.together.regions import GrowingRegions
 
-#: most buckets of a histogram, of all rows and of a large region
-GRAINS = {1: 16, 2: 16}
+#: most buckets of a histogram: of all rows as many as there are (a country that most are from must stand out), of a
+#: large region few
+GRAINS = {1: MOST_BUCKETS, 2: 8}
 #: a region is large if it has this many times the rows by which noise is off in a bucket
-LARGE = 6
+LARGE = 8
 #: among so many regions the doubt is divided, while their number is not known
 EXPECTED_REGIONS = 1000
-
-
-@dataclass(frozen=True)
-class Budget:
-    """How a client's epsilon is divided: histograms of all rows, histograms of large regions, the final count."""
-
-    epsilon: float
-    shares: tuple[float, float, float] = (0.05, 0.15, 0.8)
-
-    def scale(self, step: int, n_axes: int = 1) -> float:
-        """Scale of the noise of the question of a step, in which a row is counted ``n_axes`` times.
-
-        The regions of a question share no rows, so one row more or less changes n_axes counts by 1: the sensitivity
-        of the answer (parallel composition). The shares of all steps sum to 1 (sequential composition).
-        """
-        shares = dict(zip((1, 2, FINAL), self.shares, strict=True))
-        if step not in shares:
-            raise UpdateRejectedError("the question is not one the budget foresees")
-        return n_axes / (self.epsilon * shares[step])
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,16 +63,16 @@ class PrivateGrowth:
     axes : the quasi-identifiers.
     k : number of people a class must be sure to have.
     budget : of each client.
-    n_clients : how many add noise.
+    draws : how many noises are in a sum over all clients.
     doubt : probability that some class is smaller than its lower bound says.
     """
 
-    def __init__(self, axes: Sequence[Axis], k: int, *, budget: Budget, n_clients: int, doubt: float) -> None:
+    def __init__(self, axes: Sequence[Axis], k: int, *, budget: Budget, draws: float, doubt: float) -> None:
         self.axes = axes
         self.regions = GrowingRegions([axis.n_bins for axis in axes])
         self._k = k
         self._budget = budget
-        self._n_clients = n_clients
+        self._draws = draws
         self._doubt = doubt
         even = tuple(np.ones(axis.n_bins) for axis in axes)
         self._open = {0: Foretold(0.0, even)}
@@ -101,12 +83,12 @@ class PrivateGrowth:
         self._grow(int(LARGE * self._deviation(2)))
         self._learn(ask, 2)
         log_doubt = float(np.log(self._doubt / EXPECTED_REGIONS))
-        self._grow(self._k + reach(self._budget.scale(FINAL), self._n_clients, log_doubt))
+        self._grow(self._k + reach(self._budget.scale(FINAL), self._draws, log_doubt))
         return self.regions
 
     def _deviation(self, step: int) -> float:
         """Standard deviation of a bucket of a step, summed over the clients."""
-        return float(np.sqrt(2 * self._n_clients) * self._budget.scale(step, len(self.axes)))
+        return float(np.sqrt(2 * self._draws) * self._budget.scale(step, len(self.axes)))
 
     # ---- questions ------------------------------------------------------------------------------
 
@@ -114,8 +96,8 @@ class PrivateGrowth:
         """Ask for the histograms of the open regions, and change by them what is thought of these."""
         asked = np.array(sorted(self._open), dtype=np.int32)
         grain = np.full((len(asked), len(self.axes)), GRAINS[step], dtype=np.int32)
-        question = Question(self.regions.tree, asked, *self.regions.boxes(asked), grain)
-        layout, (rows, _) = Layout(question, self.axes), ask(question)
+        question = Question(self.regions.router, asked, *self.regions.boxes(asked), grain)
+        layout, (rows, _) = question.layout(self.axes), ask(question)
         for position, region in enumerate(asked.tolist()):
             counts = [layout.part(rows, position, a).sum(axis=0) for a in range(len(self.axes))]
             starts = [layout.starts(position, a) for a in range(len(self.axes))]

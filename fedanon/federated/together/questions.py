@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,8 @@ from fedanon.data.groups import Groups
 from fedanon.data.hierarchy import IntArray
 from fedanon.errors import UpdateRejectedError
 from fedanon.federated.together.axes import MOST_BUCKETS, Axis, bucket_starts
-from fedanon.federated.together.regions import RegionTree
+from fedanon.federated.together.boxes import read_router
+from fedanon.federated.together.regions import Router
 
 #: no answer has more counts than this
 MAX_COUNTS = 50_000_000
@@ -23,19 +24,47 @@ FINAL = 1000
 Counts = NDArray[np.int64]
 
 
+class Answered(Protocol):
+    """What an answer looks like."""
+
+    @property
+    def total(self) -> int:
+        """Number of counts."""
+
+    def count(self, bins: IntArray, persons: IntArray | None) -> Counts:
+        """A client's exact counts; first of rows and, where rows are not people, then of people."""
+
+    def consistent(self, rows: Counts) -> bool:
+        """Whether counts that must have the same sum have it."""
+
+
+class Asked(Protocol):
+    """A question."""
+
+    @property
+    def n_counted(self) -> int:
+        """How often a row is counted."""
+
+    def to_arrays(self) -> list[NDArray[Any]]:
+        """For the wire."""
+
+    def layout(self, axes: Sequence[Axis]) -> Answered:
+        """What its answer looks like."""
+
+
 @dataclass(frozen=True, eq=False)
 class Question:
     """Histograms of some regions.
 
     Parameters
     ----------
-    tree : the regions so far.
+    router : the regions so far.
     asked : regions that are asked for.
     low, high : their boxes; rows lie inside.
     grain : for each of them and each axis the most buckets wanted; 0 asks nothing, 1 the number of rows.
     """
 
-    tree: RegionTree
+    router: Router
     asked: IntArray
     low: IntArray
     high: IntArray
@@ -44,31 +73,35 @@ class Question:
     def to_arrays(self) -> list[NDArray[Any]]:
         """For the wire."""
         parts = (self.asked, self.low, self.high, self.grain)
-        return [self.tree.to_array(), *(part.astype(np.int32) for part in parts)]
+        return [self.router.to_array(), *(part.astype(np.int32) for part in parts)]
 
     @classmethod
-    def from_arrays(cls, arrays: Sequence[NDArray[Any]], axes: Sequence[Axis]) -> Question:
+    def from_arrays(cls, arrays: Sequence[NDArray[Any]], axes: Sequence[Axis]) -> Self:
         """From the wire, checked: a node answers nothing else."""
         if len(arrays) != 5 or any(array.dtype != np.int32 for array in arrays):
             raise UpdateRejectedError("the question cannot be read")
-        tree = RegionTree.from_array(arrays[0], len(axes))
+        router = read_router(arrays[0], axes)
         asked, low, high, grain = arrays[1:]
         shape = (asked.size, len(axes))
         if asked.ndim != 1 or any(part.shape != shape for part in (low, high, grain)):
             raise UpdateRejectedError("the question has wrong shapes")
         lengths = np.array([axis.n_bins for axis in axes])
         # a region that is asked twice would be paid once from a budget of differential privacy
-        leaves = np.isin(asked, tree.leaves).all() and len(np.unique(asked)) == len(asked)
+        leaves = np.isin(asked, router.leaves).all() and len(np.unique(asked)) == len(asked)
         if not (leaves and (low >= 0).all() and (low <= high).all() and (high < lengths).all()):
-            raise UpdateRejectedError("the question asks for no regions of its tree")
+            raise UpdateRejectedError("the question asks for no regions of its own")
         if not ((grain >= 0).all() and (grain <= MOST_BUCKETS).all()):
             raise UpdateRejectedError("the question asks for too much")
-        return cls(tree, asked, low, high, grain)
+        return cls(router, asked, low, high, grain)
 
     @property
-    def n_axes(self) -> int:
-        """The most axes any region is asked for: how often a row is counted."""
+    def n_counted(self) -> int:
+        """The most axes any region is asked for."""
         return int((self.grain > 0).sum(axis=1).max(initial=0))
+
+    def layout(self, axes: Sequence[Axis]) -> Layout:
+        """Where the counts lie in an answer."""
+        return Layout(self, axes)
 
 
 def count_only(n_regions: int, n_axes: int) -> IntArray:
@@ -119,24 +152,32 @@ class Layout:
         start = self.offsets[region, axis]
         return answers[:, start : start + self.sizes[region, axis]]
 
+    def count(self, bins: IntArray, persons: IntArray | None) -> Counts:
+        """A client's exact counts of the rows that lie in the regions and in their boxes.
 
-def count(layout: Layout, bins: IntArray, persons: IntArray | None) -> Counts:
-    """A client's exact counts; first of rows and, where rows are not people, then of people.
+        A person with several rows in a region is counted in the bucket of the first of them, so that sums over buckets
+        never exceed the number of people.
+        """
+        question = self.question
+        slot_of = np.full(len(question.router), -1, dtype=np.int64)
+        slot_of[question.asked] = np.arange(len(question.asked))
+        slots = slot_of[question.router.route(bins)]
+        inside = ((bins >= question.low[slots]) & (bins <= question.high[slots])).all(axis=1)
+        rows = np.flatnonzero((slots >= 0) & inside)
+        counts = _histograms(self, bins[rows], slots[rows])
+        if persons is None:
+            return counts
+        rows = rows[Groups.equal_rows(np.column_stack([slots[rows], persons[rows]])).first_rows]
+        return np.concatenate([counts, _histograms(self, bins[rows], slots[rows])])
 
-    A person with several rows in a region is counted in the bucket of the first of them, so that sums over buckets
-    never exceed the number of people.
-    """
-    question = layout.question
-    slot_of = np.full(len(question.tree), -1, dtype=np.int64)
-    slot_of[question.asked] = np.arange(len(question.asked))
-    slots = slot_of[question.tree.route(bins)]
-    rows = np.flatnonzero(slots >= 0)
-    counts = _histograms(layout, bins[rows], slots[rows])
-    if persons is None:
-        return counts
-    first = Groups.equal_rows(np.column_stack([slots[rows], persons[rows]])).first_rows
-    rows = rows[first]
-    return np.concatenate([counts, _histograms(layout, bins[rows], slots[rows])])
+    def consistent(self, rows: Counts) -> bool:
+        """All histograms of a region count the same rows."""
+        asked = self.sizes > 0
+        sums = np.zeros(self.sizes.shape, dtype=np.int64)
+        if asked.any():
+            sums[asked] = np.add.reduceat(rows, self.offsets[asked])
+        first = np.where(asked, sums, -1).max(axis=1, initial=-1)[:, None]
+        return bool((~asked | (sums == first)).all())
 
 
 def _histograms(layout: Layout, bins: IntArray, slots: NDArray[np.int64]) -> Counts:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,35 @@ from fedanon.errors import UpdateRejectedError
 
 MAX_REGIONS = 1_000_000
 LEAF = -1
+
+
+class Router(Protocol):
+    """Says in which region a row lies."""
+
+    def __len__(self) -> int: ...
+
+    @property
+    def leaves(self) -> NDArray[np.int64]:
+        """The regions that rows lie in."""
+
+    def route(self, bins: IntArray) -> NDArray[np.int64]:
+        """The region every row lies in."""
+
+    def to_array(self) -> IntArray:
+        """For the wire."""
+
+
+class Regions(Protocol):
+    """Regions and what they would publish."""
+
+    def __len__(self) -> int: ...
+
+    @property
+    def router(self) -> Router:
+        """Which rows lie in them."""
+
+    def boxes(self, regions: NDArray[Any]) -> tuple[IntArray, IntArray]:
+        """Lowest and highest bin of each region on each axis."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,11 +116,11 @@ class GrowingRegions:
         return len(self._tests)
 
     @property
-    def tree(self) -> RegionTree:
+    def router(self) -> RegionTree:
         """The tests so far."""
         return RegionTree(*np.array(self._tests, dtype=np.int32).T)
 
-    def boxes(self, regions: Sequence[int] | NDArray[Any]) -> tuple[IntArray, IntArray]:
+    def boxes(self, regions: NDArray[Any]) -> tuple[IntArray, IntArray]:
         """Lowest and highest bin of each region on each axis."""
         return np.array([self.low[r] for r in regions]), np.array([self.high[r] for r in regions])
 

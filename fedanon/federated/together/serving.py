@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 from flwr.app import Message, RecordDict
@@ -11,8 +10,12 @@ from flwr.app import Message, RecordDict
 from fedanon.errors import InfeasibleError, SchemaError, UpdateRejectedError
 from fedanon.federated import wire
 from fedanon.federated.settings import RunSettings
+from fedanon.federated.together.agreement import Agreement
+from fedanon.federated.together.axes import Axis
+from fedanon.federated.together.conversation import Arrays, Read
+from fedanon.federated.together.masks import KEY_BYTES
 from fedanon.federated.together.node import make_method
-from fedanon.federated.together.protocol import Agreeing, Agreement, Arrays, Read, check_same_axes
+from fedanon.federated.together.protocol import Agreeing, check_same_axes
 from fedanon.federated.together.questions import Counts
 
 #: sends a message of a kind to nodes and returns the good replies in the order of the nodes' numbers
@@ -35,27 +38,35 @@ class Together:
         self._send = send
         self._reject = reject
         self._joined = 0
+        self._keys: dict[int, bytes] = {}
         #: number of each node that takes part
         self.numbers: dict[int, int] = {}
+
+    @property
+    def keys(self) -> dict[int, bytes]:
+        """Public keys of those who take part, by number."""
+        return {number: self._keys[node] for node, number in self.numbers.items()}
 
     def agree(self, nodes: Sequence[int], numbers: dict[int, int]) -> Agreement:
         """Run the protocol with ``nodes``; their numbers are noted in ``numbers`` as they join."""
         method = make_method(self._settings)
         method.check_possible()
-        axes, persons = self._join(nodes, numbers)
+        axes, persons = self._join(nodes, numbers, secure=method.disclosure.secure)
         return Agreeing(method, axes, self, persons=persons, n_clients=self._joined).run()
 
-    def _join(self, nodes: Sequence[int], numbers: dict[int, int]) -> tuple[Any, bool]:
+    def _join(self, nodes: Sequence[int], numbers: dict[int, int], *, secure: bool) -> tuple[list[Axis], bool]:
         """Everyone says who it is; those who mean something else by the same columns stop the run."""
         common: dict[int, tuple[str, str, bool]] = {}
         axes: dict[int, Arrays] = {}
         for reply in self._send(0, wire.JOIN, nodes, wire.request_content(0, wire.pack_arrays([]))):
             node = reply.metadata.src_node_id
             try:
-                number, common[node], axes[node] = wire.read_join(reply)
+                number, common[node], key, found_axes = wire.read_join(reply)
                 if number in numbers.values():
                     raise UpdateRejectedError("another node has its number")
-                numbers[node] = number
+                if secure and (len(key) != KEY_BYTES or key in self._keys.values()):
+                    raise UpdateRejectedError("it sends no key of its own")
+                numbers[node], self._keys[node], axes[node] = number, key, found_axes
             except UpdateRejectedError as error:
                 self._reject(0, node, str(error))
         self.numbers = {node: numbers[node] for node in numbers if node in axes}

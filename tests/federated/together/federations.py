@@ -16,17 +16,16 @@ from fedanon.data.schema import Attribute, Categorical, FreeText, Numeric, Role,
 from fedanon.data.table import Table
 from fedanon.errors import InfeasibleError
 from fedanon.federated.settings import RunSettings
-from fedanon.federated.together.answers import pack_counts
+from fedanon.federated.together import in_process
+from fedanon.federated.together.agreement import Agreement
 from fedanon.federated.together.node import TogetherNode
-from fedanon.federated.together.protocol import Agreeing, Agreement, Arrays, Read
-from fedanon.federated.together.questions import Counts
 from tests.anonymizers.tables import hierarchies
 
 QUASI = Role.QUASI_IDENTIFYING
 
 
-def settings(**method: Any) -> RunSettings:
-    return RunSettings(method="federated_mondrian", method_settings=json.dumps(method), test_share=0.01)
+def settings(method: str = "federated_mondrian", **chosen: Any) -> RunSettings:
+    return RunSettings(method=method, method_settings=json.dumps(chosen), test_share=0.01)
 
 
 @st.composite
@@ -60,28 +59,12 @@ def federations(draw: st.DrawFn) -> list[Table]:
     return [Table.from_frame(frame.iloc[part].reset_index(drop=True), schema) for part in parts]
 
 
-class InMemory:
-    """A conversation with nodes of this process; ``absent`` says from which step on a client is silent."""
-
-    def __init__(self, nodes: Sequence[TogetherNode], absent: dict[int, int] | None = None) -> None:
-        self._nodes = nodes
-        self._absent = absent or {}
-
-    def ask(self, step: int, arrays: Arrays, read: Read) -> dict[int, Counts]:
-        here = [node for node in self._nodes if step < self._absent.get(node.number, 10**9)]
-        return {node.number: read([pack_counts(node.answer(list(arrays), step))]) for node in here}
-
-
 def nodes_of(tables: Sequence[Table], chosen: RunSettings) -> list[TogetherNode]:
     return [TogetherNode(table, chosen, number) for number, table in enumerate(tables)]
 
 
 def agree(nodes: Sequence[TogetherNode], absent: dict[int, int] | None = None) -> Agreement:
-    first = nodes[0]
-    agreeing = Agreeing(
-        first.method, first.axes, InMemory(nodes, absent), persons=first.has_persons, n_clients=len(nodes)
-    )
-    return agreeing.run()
+    return in_process.agree([node.hospital for node in nodes], absent)
 
 
 def releases(nodes: Sequence[TogetherNode], agreement: Agreement) -> tuple[list[TogetherNode], list[Release]]:

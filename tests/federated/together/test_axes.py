@@ -12,7 +12,7 @@ from fedanon.data.schema import Categorical, Numeric, Role, Schema
 from fedanon.data.table import Table
 from fedanon.errors import UpdateRejectedError
 from fedanon.federated.together.axes import Axis, axes_of, bin_edges, bins_of, bucket_starts
-from fedanon.federated.together.questions import Layout, Question, count
+from fedanon.federated.together.questions import Question
 from fedanon.federated.together.regions import GrowingRegions, RegionTree
 from tests.anonymizers.tables import hierarchies, tables
 
@@ -85,7 +85,7 @@ def test_people_are_counted_once_in_a_region() -> None:
     regions.cut(0, 0, 0, 40)
     grain = np.full((2, 1), 128, dtype=np.int32)
     asked = np.array([1, 2], dtype=np.int32)
-    layout = Layout(Question(regions.tree, asked, *regions.boxes(asked), grain), axes_of(schema))
-    rows, people = np.split(count(layout, bins_of(table), np.array([7, 7, 8, 7], dtype=np.int32)), 2)
+    layout = Question(regions.router, asked, *regions.boxes(asked), grain).layout(axes_of(schema))
+    rows, people = np.split(layout.count(bins_of(table), np.array([7, 7, 8, 7], dtype=np.int32)), 2)
     assert (rows[3], rows[13], rows[43], rows.sum()) == (1, 2, 1, 4)
     assert (people[3], people[13], people[43], people.sum()) == (1, 1, 1, 3)

@@ -19,11 +19,14 @@ from fedanon.federated.client import client_app
 from fedanon.federated.engine_local import LocalGrid
 from fedanon.federated.server import Federation, Outcome
 from fedanon.federated.simulation import simulate
+from fedanon.federated.together.masks import new_secret, pack_keys, public_key
 from tests.federated.conftest import settings
 from tests.federated.deployed import deployed
 
 TOGETHER = {"method": "federated_mondrian", "method_settings": {"k": 10}}
 HOSTILE = 3
+BOX = np.zeros((1, 8), dtype=np.int32)
+QUESTION = [np.array([[-1], [0], [0], [0]], dtype=np.int32), np.zeros(1, dtype=np.int32), BOX, BOX, BOX]
 
 
 class ChangingGrid(LocalGrid):
@@ -170,6 +173,57 @@ def test_a_client_that_was_counted_and_does_not_release_stops_the_run() -> None:
         leave({4: ("query", 0)})
 
 
+# ---- sums only ----------------------------------------------------------------------------------
+
+SECURE = {"k": 10, "counts": "secure"}
+
+
+def test_sums_lead_to_the_same_recoding_as_counts() -> None:
+    plain, secure = (leave({}, method_settings={"k": 10, "counts": counts}) for counts in ("plain", "secure"))
+    assert agreed(plain)["recoding_sha256"] == agreed(secure)["recoding_sha256"]
+
+
+@pytest.mark.parametrize("method", ["federated_mondrian", "federated_reference"])
+@pytest.mark.parametrize("step", [2, 1000])
+def test_sums_are_asked_again_among_the_rest(method: str, step: int) -> None:
+    outcome = leave({2: (wire.COUNT, step)}, method=method, method_settings=SECURE)
+    assert agreed(outcome)["clients"] == [0, 2, 3, 4]
+    assert agreed(outcome)["smallest_class_at_least"] >= 10
+    facts = outcome.facts.values()
+    assert sum(fact.n_train * fact.measures["suppressed_share"] for fact in facts) == 0
+
+
+def test_noise_is_not_paid_for_twice() -> None:
+    chosen = {"k": 10, "counts": "secure_dp", "epsilon": 4.0}
+    with pytest.raises(InfeasibleError, match="1 clients left when noisy counts were summed"):
+        leave({2: (wire.COUNT, 2)}, method_settings=chosen)
+
+
+def test_a_client_whose_counts_are_in_a_sum_must_release() -> None:
+    with pytest.raises(InfeasibleError, match="did not confirm their release"):
+        leave({4: ("query", 0)}, method_settings=SECURE)
+
+
+def test_a_lie_in_a_sum_stops_the_run() -> None:
+    with pytest.raises(InfeasibleError, match="nobody can tell whose counts are wrong"):
+        play(forged(lambda counts: counts + np.int32(1 << 30)), method_settings=SECURE)
+
+
+def test_a_node_sums_with_nobody_it_has_not_met() -> None:
+    """A server that brings other keys, or its own, is refused."""
+    chosen = settings("lr", method="federated_mondrian", method_settings=SECURE)
+    grid = LocalGrid(client_app(), chosen)
+    joined = [wire.request(node, wire.JOIN, 0, wire.request_content(0, wire.pack_arrays([]))) for node in (1, 2, 3)]
+    keys = {n: wire.read_join(reply)[2] for n, reply in enumerate(grid.send_and_receive(joined))}
+    refused = []
+    circles = [keys, keys | {7: public_key(new_secret())}, {0: keys[0]}, {0: keys[0], 1: keys[1]}]
+    for step, offered in enumerate(circles):
+        content = wire.request_content(step + 1, wire.pack_arrays([*QUESTION, *pack_keys(offered)]))
+        [reply] = grid.send_and_receive([wire.request(1, wire.COUNT, step + 1, content)])
+        refused.append(reply.has_error())
+    assert refused == [False, True, True, False]
+
+
 def ask(grid: LocalGrid, content: RecordDict) -> Iterable[Message]:
     return grid.send_and_receive([wire.request(1, wire.COUNT, 2, content)])
 
@@ -177,9 +231,7 @@ def ask(grid: LocalGrid, content: RecordDict) -> Iterable[Message]:
 def test_no_question_is_answered_twice() -> None:
     chosen = settings("lr", **TOGETHER)
     grid = LocalGrid(client_app(), chosen)
-    tree, box = np.array([[-1], [0], [0], [0]], dtype=np.int32), np.zeros((1, 8), dtype=np.int32)
-    question = [tree, np.zeros(1, dtype=np.int32), box, box, box]
-    content = wire.request_content(2, wire.pack_arrays(question))
+    content = wire.request_content(2, wire.pack_arrays(QUESTION))
     replies = [*ask(grid, content), *ask(grid, content)]
     assert [reply.has_error() for reply in replies] == [False, True]
     assert "answered this step" in replies[1].error.reason
@@ -206,8 +258,8 @@ def test_as_published_is_refused() -> None:
 # ---- other engines ------------------------------------------------------------------------------
 
 
-def command(engine: str) -> dict[str, Any]:
-    line = "simulate --dataset randhie --partition by:site --method federated-mondrian --k 10 --k-local 2 --rounds 1"
+def command(engine: str, method: str) -> dict[str, Any]:
+    line = f"simulate --dataset randhie --partition by:site --method {method} --k 10 --k-local 2 --rounds 1"
     arguments = [sys.executable, "-m", "fedanon.cli", *line.split(), "--engine", engine, "--json"]
     done = subprocess.run(arguments, capture_output=True, text=True, check=True, timeout=300)
     result: dict[str, Any] = json.loads(done.stdout[done.stdout.index("{") :])
@@ -215,16 +267,21 @@ def command(engine: str) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_ray_agrees_on_the_same_recoding() -> None:
-    local, ray = command("local"), command("ray")
+@pytest.mark.parametrize("method", ["federated-mondrian", "federated-reference --set counts=secure"])
+def test_ray_agrees_on_the_same_recoding(method: str) -> None:
+    local, ray = command("local", method), command("ray", method)
     assert local["together"] == ray["together"]
     assert ray["auc_pooled"] == pytest.approx(local["auc_pooled"], abs=1e-9)
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
-def test_deployed_hospitals_agree_on_the_same_recoding(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = 'method = "federated_mondrian"\nmodel = "lr"\nrounds = 2\nmethod_settings = { k = 6, k_local = 2 }\n'
+@pytest.mark.parametrize("method", ["federated_mondrian", "federated_reference"])
+def test_deployed_hospitals_agree_on_the_same_recoding(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    chosen = '{ k = 6, k_local = 2, counts = "secure" }'
+    run = f'method = "{method}"\nmodel = "lr"\nrounds = 2\nmethod_settings = {chosen}\n'
     with deployed(tmp_path, run) as found:
         server = found.start_server()
         for number in range(3):

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from fedanon.errors import ConfigError, UpdateRejectedError
-from fedanon.federated.together.mondrian import FederatedMondrian
+from fedanon.federated.together import TOGETHER
+from fedanon.federated.together.disclosure import SecureNoisy
+from fedanon.federated.together.methods.mondrian import FederatedMondrian
 from fedanon.federated.together.noise import add_noise, reach
-from fedanon.federated.together.private_growth import Budget
+from fedanon.federated.together.noise_shares import add_shares, seeded_words
 from fedanon.federated.together.questions import FINAL
 
 
@@ -40,12 +42,15 @@ def test_beyond_double_precision_the_reach_is_a_bound() -> None:
     assert exact - 2 <= found <= 1.2 * exact
 
 
-def test_the_shares_of_all_steps_sum_to_epsilon() -> None:
-    budget = Budget(0.7)
-    spent = [8 / budget.scale(1, 8), 8 / budget.scale(2, 8), 1 / budget.scale(FINAL)]
+@pytest.mark.parametrize("name", list(TOGETHER))
+def test_the_shares_of_all_steps_sum_to_epsilon(name: str) -> None:
+    method = TOGETHER[name](k=5, counts="dp", epsilon=0.7)
+    spent = [8 / method.scale(step, 8) for step in method.shares]
     assert sum(spent) == pytest.approx(0.7)
-    with pytest.raises(UpdateRejectedError, match="not one the budget foresees"):
-        budget.scale(3)
+    assert FINAL in method.shares
+    for step in (9, FINAL + 1):
+        with pytest.raises(UpdateRejectedError, match="not one the budget foresees"):
+            method.scale(step)
 
 
 def test_k_local_is_at_most_k() -> None:
@@ -59,3 +64,49 @@ def test_opendp_draws_the_noise_that_is_reckoned_with() -> None:
     p = math.exp(-1 / 3.0)
     assert abs(drawn.mean()) < 0.2
     assert drawn.var() == pytest.approx(2 * p / (1 - p) ** 2, rel=0.1)
+
+
+# ---- noise drawn once for the federation --------------------------------------------------------
+
+
+def discrete_laplace(scale: float, x: np.ndarray) -> np.ndarray:
+    p = math.exp(-1 / scale)
+    return (1 - p) / (1 + p) * p ** np.abs(x)
+
+
+@pytest.mark.parametrize(("scale", "honest"), [(0.5, 2), (1.25, 1), (1.25, 6), (7.0, 3), (40.0, 10)])
+def test_shares_sum_to_the_noise_they_claim(scale: float, honest: int) -> None:
+    """Chi-square of 50,000 sums against the discrete Laplace distribution, at a level of one in a million."""
+    from scipy.stats import chi2
+
+    words = seeded_words(11)
+    n = 50_000
+    drawn = sum(add_shares(np.zeros(n, dtype=np.int64), scale, honest, words) for _ in range(honest))
+    reach_ = int(scale * 4) + 1
+    x = np.arange(-reach_, reach_ + 1)
+    expected = n * discrete_laplace(scale, x)
+    observed = np.array([(drawn == v).sum() for v in x])
+    # what lies beyond is one more cell
+    expected, observed = np.append(expected, n - expected.sum()), np.append(observed, n - observed.sum())
+    enough = expected > 5
+    statistic = ((observed - expected)[enough] ** 2 / expected[enough]).sum()
+    assert statistic < chi2.ppf(1 - 1e-6, enough.sum() - 1)
+
+
+def test_more_clients_than_are_needed_add_more_noise() -> None:
+    """Ten shares of which six are enough: 10/6 of the variance, and the reach reckons with that."""
+    rule, words = SecureNoisy(1.0, 6), seeded_words(12)
+    drawn = sum(rule.disclose(np.zeros(100_000, dtype=np.int64), 2.0, 10, words) for _ in range(10))
+    p = math.exp(-1 / 2.0)
+    assert rule.draws(10) == 10 / 6
+    assert drawn.var() == pytest.approx(10 / 6 * 2 * p / (1 - p) ** 2, rel=0.03)
+    assert 0.2e-2 < (drawn > reach(2.0, rule.draws(10), math.log(1e-2))).mean() < 1e-2
+
+
+def test_by_default_more_than_half_are_needed() -> None:
+    assert [SecureNoisy(1.0, 0).enough(n) for n in (2, 3, 9, 10)] == [2, 2, 5, 6]
+
+
+def test_words_come_from_the_operating_system() -> None:
+    nothing = np.zeros(2000, dtype=np.int64)
+    assert not np.array_equal(add_shares(nothing, 5.0, 1), add_shares(nothing, 5.0, 1))

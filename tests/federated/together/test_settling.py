@@ -1,4 +1,4 @@
-"""What is too small after the final count: merged where counts are exact, folded or suppressed where they are noisy."""
+"""What is too small after the final count: merged where counts are exact, merged or suppressed where they are noisy."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import pytest
 
 from fedanon.errors import InfeasibleError
 from fedanon.federated.together.axes import Axis
-from fedanon.federated.together.disclosure import Noisy, Threshold
-from fedanon.federated.together.folding import Folding
-from fedanon.federated.together.merging import Classes, merge_short
+from fedanon.federated.together.bounds import lower_bound
+from fedanon.federated.together.disclosure import Threshold
+from fedanon.federated.together.merging import Classes, Merging
 from fedanon.federated.together.noise import reach
 from fedanon.federated.together.regions import GrowingRegions
 
@@ -28,61 +28,59 @@ def four_regions() -> GrowingRegions:
     return regions
 
 
-def exactly(totals: np.ndarray, members: np.ndarray) -> np.ndarray:
-    return totals
+def exact(totals: list[int], *, additive: bool = True) -> Classes:
+    return Merging(four_regions(), AXES, np.array(totals), lambda total, _: total, additive=additive).run(10)
 
 
 def test_a_short_class_joins_the_one_that_loses_least() -> None:
-    classes = Classes.of_leaves(four_regions(), np.array([9, 40, 40, 40]))
-    merged, least = merge_short(classes, AXES, 10, exactly, additive=True)
-    assert merged.of_region[[3, 4, 5, 6]].tolist() == [0, 0, 1, 2]
+    merged = exact([9, 40, 40, 40])
+    assert merged.of_region.tolist() == [-1, -1, -1, 0, 0, 1, 2]
     assert (merged.low[0, 0], merged.high[0, 0]) == (0, 49)
-    assert least.tolist() == [49, 40, 40]
+    assert merged.least.tolist() == [49, 40, 40]
 
 
 def test_people_with_several_rows_are_not_added_up() -> None:
-    classes = Classes.of_leaves(four_regions(), np.array([6, 6, 6, 6]))
-    assert merge_short(classes, AXES, 10, exactly, additive=True)[1].tolist() == [12, 12]
+    assert exact([6, 6, 6, 6]).least.tolist() == [12, 12]
     with pytest.raises(InfeasibleError, match="sure to have only 6 people, fewer than k=10"):
-        merge_short(classes, AXES, 10, exactly, additive=False)
+        exact([6, 6, 6, 6], additive=False)
 
 
-def fold(totals: list[int], off: int) -> tuple[Classes, list[int]]:
-    """Every summed region may be ``off`` by noise."""
-    folding = Folding(four_regions(), AXES, 10, lambda total, members: total - off * members)
-    classes, least = folding.run(dict(zip((3, 4, 5, 6), totals, strict=True)))
-    return classes, least.tolist()
+def noisy(totals: list[int]) -> Classes:
+    """Every summed region may be off by 5."""
+    return Merging(four_regions(), AXES, np.array(totals), lambda n, m: n - 5 * m, suppress=True).run(10)
 
 
 def test_noisy_counts_that_are_sure_stay() -> None:
-    classes, least = fold([15, 15, 15, 15], 5)
-    assert len(classes) == 4
-    assert least == [10, 10, 10, 10]
+    assert noisy([15, 15, 15, 15]).least.tolist() == [10, 10, 10, 10]
 
 
-def test_noisy_counts_that_are_not_sure_are_folded_into_the_region_above() -> None:
-    classes, least = fold([14, 30, 40, 40], 5)
+def test_noisy_counts_that_are_not_sure_are_merged() -> None:
+    classes = noisy([14, 14, 40, 40])
     assert classes.of_region[[3, 4, 5, 6]].tolist() == [0, 0, 1, 2]
-    assert least == [34, 35, 35]
+    assert classes.least.tolist() == [18, 35, 35]
 
 
-def test_few_rows_are_suppressed_where_folding_would_cost_more() -> None:
-    classes, least = fold([1, 400, 40, 40], 5)
-    assert classes.of_region[3] == -2 - classes.of_region[4]
-    assert least == [395, 35, 35]
+def test_few_rows_are_suppressed_where_merging_would_cost_more() -> None:
+    classes = noisy([1, 400, 40, 40])
+    assert classes.of_region[3] == -2 - classes.of_region[4], "new rows take the class that grows least"
+    assert classes.least.tolist() == [395, 35, 35]
 
 
 def test_nothing_sure_is_no_release() -> None:
     with pytest.raises(InfeasibleError, match="nothing can be released"):
-        fold([3, 3, 3, 3], 5)
+        noisy([3, 3, 3, 3])
 
 
-def test_lower_bounds_take_off_what_noise_can_add() -> None:
-    draws, log_doubt = np.array([10, 20]), math.log(1e-6)
-    bounds = Noisy(1.0).lower_bound(np.array([100, 100]), draws, 1.25, log_doubt)
-    assert bounds.tolist() == [100 - reach(1.25, 10, log_doubt), 100 - reach(1.25, 20, log_doubt)]
-    assert bounds[1] < bounds[0] < 100
+def test_lower_bounds_hold_for_every_set_of_regions_at_once() -> None:
+    """Of 50 regions there are 50 sets of one and 1225 of two; these share a half and a quarter of the doubt."""
+    least = lower_bound(50, scale=1.25, draws=2.5, doubt=1e-2, slack=3)
+    assert least(100, 1) == 97 - reach(1.25, 2.5, math.log(1e-2 / 2 / 50))
+    assert least(100, 2) == 97 - reach(1.25, 5.0, math.log(1e-2 / 4 / 1225))
+
+
+def test_exact_counts_are_their_own_bounds() -> None:
+    assert lower_bound(50, scale=0.0, draws=0.0, doubt=1e-2, slack=0)(17, 3) == 17
 
 
 def test_small_counts_are_not_told() -> None:
-    assert Threshold(3).disclose(np.array([0, 1, 2, 3, 4]), 0.0).tolist() == [0, 0, 0, 3, 4]
+    assert Threshold(3).disclose(np.array([0, 1, 2, 3, 4]), 0.0, 2, None).tolist() == [0, 0, 0, 3, 4]

@@ -1,0 +1,104 @@
+"""Masks: what a hospital adds to its counts so that only the sum over all can be read.
+
+Every two hospitals have a common secret by X25519 (RFC 7748). HKDF with SHA-256 (RFC 5869) makes of it a key for each
+question, ChaCha20 (RFC 8439) a stream of numbers; one of the two adds the stream, the other takes it off, modulo 2^32.
+After the first half of Bonawitz et al. 2017: without their second mask and secret shares, as a hospital that leaves is
+answered by asking again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedanon.errors import UpdateRejectedError
+
+Counts = NDArray[np.int64]
+#: public keys by the number of the hospital
+Keys = Mapping[int, bytes]
+KEY_BYTES = 32
+RING = 2**32
+
+
+def new_secret() -> bytes:
+    """A private key, for one run."""
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+    return X25519PrivateKey.generate().private_bytes_raw()
+
+
+def public_key(secret: bytes) -> bytes:
+    """What others may know of a private key."""
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+    return X25519PrivateKey.from_private_bytes(secret).public_key().public_bytes_raw()
+
+
+def pack_keys(keys: Keys) -> list[NDArray[Any]]:
+    """Keys for the wire: numbers, and one row of bytes each."""
+    numbers = sorted(keys)
+    table = np.array([np.frombuffer(keys[n], dtype=np.uint8) for n in numbers]).reshape(-1, KEY_BYTES)
+    return [np.array(numbers, dtype=np.int32), table]
+
+
+def read_keys(arrays: Sequence[NDArray[Any]]) -> dict[int, bytes]:
+    """Keys from the wire, checked."""
+    numbers, table = arrays
+    if numbers.ndim != 1 or table.dtype != np.uint8 or table.shape != (numbers.size, KEY_BYTES):
+        raise UpdateRejectedError("the keys cannot be read")
+    keys = {int(number): row.tobytes() for number, row in zip(numbers, table, strict=True)}
+    if len(keys) != numbers.size or len(set(keys.values())) != numbers.size:
+        raise UpdateRejectedError("a number or a key comes twice")
+    return keys
+
+
+def masked(counts: Counts, secret: bytes, number: int, keys: Keys, step: int) -> Counts:
+    """Counts plus the masks with all others, in the range of int32."""
+    if keys.get(number) != public_key(secret) or len(keys) < 2:
+        raise UpdateRejectedError("the keys of a question must hold this node's own and one more")
+    question = _name_of(step, keys)
+    total = counts.astype(np.uint32)
+    for other in sorted(set(keys) - {number}):
+        stream = _stream(_common_secret(secret, keys[other]), question, len(counts))
+        total = total + stream if number < other else total - stream
+    return total.view(np.int32).astype(np.int64)
+
+
+def unmasked_sum(answers: Iterable[Counts]) -> Counts:
+    """The sum of the counts behind the answers of all whose keys a question held."""
+    total = np.sum([answer.astype(np.uint32) for answer in answers], axis=0, dtype=np.uint32)
+    return np.asarray(total.view(np.int32).astype(np.int64))
+
+
+def _name_of(step: int, keys: Keys) -> bytes:
+    """Another set of hospitals or another step has other masks."""
+    digest = hashlib.sha256(b"fedanon together")
+    digest.update(step.to_bytes(8, "big"))
+    for number in sorted(keys):
+        digest.update(number.to_bytes(8, "big", signed=True) + keys[number])
+    return digest.digest()
+
+
+def _common_secret(secret: bytes, other: bytes) -> bytes:
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+
+    try:
+        return X25519PrivateKey.from_private_bytes(secret).exchange(X25519PublicKey.from_public_bytes(other))
+    except ValueError:  # a point of small order: the secret would be known to all
+        raise UpdateRejectedError("a key of the question is none") from None
+
+
+def _stream(common: bytes, question: bytes, length: int) -> NDArray[np.uint32]:
+    from cryptography.hazmat.primitives.ciphers import Cipher
+    from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
+    from cryptography.hazmat.primitives.hashes import SHA256
+    from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+    key = HKDF(algorithm=SHA256(), length=KEY_BYTES, salt=None, info=question).derive(common)
+    # a key is used for one stream, so that the nonce may be the same for all
+    cipher = Cipher(ChaCha20(key, bytes(16)), mode=None).encryptor()
+    return np.frombuffer(cipher.update(bytes(4 * length)), dtype="<u4").astype(np.uint32)

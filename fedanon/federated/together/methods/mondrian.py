@@ -1,0 +1,43 @@
+"""Federated Mondrian: regions cut top-down on the counts of all hospitals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from fedanon.federated.together import TOGETHER
+from fedanon.federated.together.axes import Axis
+from fedanon.federated.together.cuts import Floor
+from fedanon.federated.together.growth import Growth
+from fedanon.federated.together.method import Ask, FederatedAnonymizer
+from fedanon.federated.together.private_growth import PrivateGrowth
+from fedanon.federated.together.questions import FINAL
+from fedanon.federated.together.regions import Regions
+
+#: questions of the growth; with joining, the final count and the plan no run has more than 40 messages
+MAX_ROUNDS = 36
+
+
+@TOGETHER.register("federated_mondrian")
+@dataclass(frozen=True, kw_only=True)
+class FederatedMondrian(FederatedAnonymizer):
+    """Cut the space of quasi-identifiers top-down on the counts of all hospitals (after LeFevre et al. 2006).
+
+    One recoding for all: k counts the people of the federation, k_local those of each hospital.
+    """
+
+    name: ClassVar[str] = "federated_mondrian"
+    #: histograms of all rows, histograms of large regions, the final count
+    shares: ClassVar[Mapping[int, float]] = {1: 0.05, 2: 0.15, FINAL: 0.8}
+
+    def grow(self, axes: Sequence[Axis], n_clients: int, ask: Ask) -> Regions:
+        """Questions until nothing can be cut; with noise only two."""
+        disclosure = self.disclosure
+        if self.noisy:
+            k, draws = self.k + self.slack(n_clients), disclosure.draws(n_clients)
+            return PrivateGrowth(axes, k, budget=self.budget, draws=draws, doubt=self.doubt).run(ask)
+        # where nobody tells who has few people, k_local is kept by suppression alone
+        floor = Floor(self.k, self.k_local if self.counts == "plain" else 1)
+        threshold = 1 if disclosure.exact else self.threshold
+        return Growth(axes, floor, exact=disclosure.exact, threshold=threshold, max_rounds=MAX_ROUNDS).run(ask)

@@ -1,0 +1,118 @@
+"""Hospitals that share some patients release alone or together: what all their releases give away at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from fedanon.data.release import Release
+from fedanon.data.table import Table
+from fedanon.harness.tasks import TASKS
+from fedanon.harness.tasks.base import MethodTask, Outcome, whole_table
+from fedanon.parameters import parameter
+
+IndexArray = NDArray[np.int64]
+
+
+@TASKS.register("hospitals")
+@dataclass(frozen=True, kw_only=True)
+class HospitalsTask(MethodTask):
+    """Homogeneity and composition over the releases of a federation, without training.
+
+    The rows are dealt out at random; the share ``second`` of them is also at another hospital. ``homogeneity`` is the
+    share of the published rows whose class has one sensitive value among the rows of all hospitals that publish the
+    same cells; ``homogeneity_hospital`` among those of their own hospital, for an attacker who knows it.
+    ``composition`` is the share of those at two hospitals for whom one value is left by both of their classes,
+    ``composition_alone`` by the first alone (Ganta, Kasiviswanathan & Smith 2008).
+    """
+
+    clients: int = parameter(10, help="number of hospitals", at_least=2)
+    second: float = parameter(0.05, help="share of the rows that are at a second hospital", at_least=0, at_most=1)
+
+    @classmethod
+    def component(cls, method: str) -> type[Any]:
+        """The method by name: one of a single table, or one that all hospitals apply together."""
+        from fedanon.federated.together import TOGETHER
+
+        return TOGETHER[method] if method in TOGETHER else super().component(method)
+
+    def run(self) -> Outcome:
+        """Deal out the rows, release, and look."""
+        table = whole_table(self.dataset)
+        codes = pd.factorize(table.frame[table.schema.sensitive[0]].astype("string"))[0]
+        home, other = self._attended(len(table))
+        rows_of = [np.flatnonzero((home == h) | (other == h)) for h in range(self.clients)]
+        releases = self._releases([table.take(rows) for rows in rows_of])
+        seen = [Seen.of(rows, codes[rows], release) for rows, release in zip(rows_of, releases, strict=True)]
+        shared = np.flatnonzero(other >= 0)
+        return Outcome({**_homogeneity(seen), **_composition(seen, home[shared], other[shared], shared)})
+
+    def _attended(self, n_rows: int) -> tuple[IndexArray, IndexArray]:
+        """The hospital of every row, and the second one or -1."""
+        rng = np.random.default_rng([self.seed, *b"hospitals"])
+        home = rng.permutation(n_rows) % self.clients
+        other = (home + 1 + rng.integers(self.clients - 1, size=n_rows)) % self.clients
+        return home, np.where(rng.random(n_rows) < self.second, other, -1)
+
+    def _releases(self, tables: Sequence[Table]) -> list[Release]:
+        from fedanon.federated.together import TOGETHER
+
+        if self.method not in TOGETHER:
+            anonymizer = self.anonymizer()
+            return [anonymizer.anonymize(t, rng=np.random.default_rng([self.seed, i])) for i, t in enumerate(tables)]
+        from fedanon.federated.together.hospital import Hospital
+        from fedanon.federated.together.in_process import agree
+
+        method: Any = self.anonymizer()
+        hospitals = [Hospital(table, method, number, self.seed) for number, table in enumerate(tables)]
+        plan = agree(hospitals).plan
+        return [hospital.release(plan) for hospital in hospitals]
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """What a hospital's release shows: of every row its values' number, its cells and its class; -1 if suppressed."""
+
+    rows: IndexArray
+    values: IndexArray
+    cells: NDArray[np.object_]
+    classes: IndexArray
+
+    @classmethod
+    def of(cls, rows: IndexArray, values: IndexArray, release: Release) -> Seen:
+        """From a release of some rows."""
+        from fedanon.privacy.federation_count import cell_keys
+
+        labels = release.groups.labels.astype(np.int64)
+        keys = np.array([*cell_keys({a.name: release.cells[a.name] for a in release.schema.quasi_identifiers}), ""])
+        return cls(rows, values, keys[np.where(labels < 0, len(keys) - 1, labels)], labels)
+
+    def possible(self, row: int) -> set[int]:
+        """Values of the class a row is in; all where it is suppressed."""
+        label = self.classes[np.searchsorted(self.rows, row)]
+        return set(self.values[self.classes == label].tolist()) if label >= 0 else set(self.values.tolist())
+
+
+def _homogeneity(seen: Sequence[Seen]) -> dict[str, float]:
+    frame = pd.concat(
+        pd.DataFrame({"hospital": i, "cells": s.cells, "value": s.values})[s.classes >= 0] for i, s in enumerate(seen)
+    )
+    everywhere = frame.groupby("cells")["value"].transform("nunique") == 1
+    here = frame.groupby(["hospital", "cells"])["value"].transform("nunique") == 1
+    return {"homogeneity": float(everywhere.mean()), "homogeneity_hospital": float(here.mean())}
+
+
+def _composition(seen: Sequence[Seen], home: IndexArray, other: IndexArray, shared: IndexArray) -> dict[str, float]:
+    pairs = [(seen[a].possible(row), seen[b].possible(row)) for a, b, row in zip(home, other, shared, strict=True)]
+    if not pairs:
+        return {}
+    left = [len(first & second) == 1 for first, second in pairs]
+    return {
+        "composition": float(np.mean(left)),
+        "composition_alone": float(np.mean([len(first) == 1 for first, _ in pairs])),
+    }
