@@ -9,6 +9,8 @@ import typer
 from fedanon._version import __version__
 from fedanon.cli import (
     anonymize,
+    attack,
+    audit,
     check,
     compare,
     data,
@@ -22,6 +24,7 @@ from fedanon.cli import (
     server,
     simulate,
     tour,
+    verify,
 )
 
 app = typer.Typer(
@@ -50,12 +53,15 @@ def _root(
 
 app.command("anonymize")(anonymize.anonymize)
 app.command("check")(check.check)
+app.command("verify")(verify.verify)
+app.command("attack")(attack.attack)
 app.command("compare")(compare.compare)
 app.command("simulate")(simulate.simulate)
 app.command("tour")(tour.tour)
 app.command("methods")(methods.methods)
 app.add_typer(experiment.app, name="experiment")
 app.command("report")(report.report)
+app.add_typer(audit.app, name="audit")
 app.add_typer(data.app, name="data")
 app.add_typer(schema.app, name="schema")
 app.add_typer(sdc.app, name="sdc")

@@ -9,7 +9,7 @@ import typer
 
 from fedanon.cli import options
 from fedanon.cli.output import console, print_json, print_table
-from fedanon.cli.runs import make_anonymizer, run
+from fedanon.cli.runs import component_of, make_anonymizer, run
 from fedanon.errors import ConfigError, FedanonError
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def _plan(methods: str, ks: list[int]) -> list[Anonymizer]:
         names = [name for name, method in ANONYMIZERS.items() if not issubclass(method, Perturbative)]
     plan = []
     for name in names:
-        plan += [make_anonymizer(name, k, {}) for k in (ks if takes_k(ANONYMIZERS[name]) else [None])]
+        plan += [make_anonymizer(name, k, {}) for k in (ks if takes_k(component_of(name)) else [None])]
     return plan
 
 

@@ -32,14 +32,27 @@ MEASURES = (
 COUNTS = ("k_reached", "classes", "linkage_first")
 
 
+def component_of(method: str) -> type[Anonymizer]:
+    """The method by name; one that hospitals apply together is refused with where it belongs."""
+    from fedanon.anonymizers import ANONYMIZERS
+    from fedanon.errors import ConfigError
+    from fedanon.federated.together import TOGETHER
+
+    if method.replace("-", "_") in TOGETHER:
+        raise ConfigError(
+            f"The method {method!r} is one of a federation, not of one table: it goes with `fedanon simulate`, or with "
+            "the server of a federation."
+        )
+    return ANONYMIZERS[method]
+
+
 def make_anonymizer(method: str, k: int | None, settings: Mapping[str, Any]) -> Anonymizer:
     """The method by name; ``k`` is left out for methods that have none."""
-    from fedanon.anonymizers import ANONYMIZERS
     from fedanon.anonymizers.base import takes_k
     from fedanon.errors import ConfigError
     from fedanon.parameters import build
 
-    component = ANONYMIZERS[method]
+    component = component_of(method)
     has_k = takes_k(component)
     if has_k and k is None and "k" not in settings:
         raise ConfigError(f"The method {method!r} needs --k.")

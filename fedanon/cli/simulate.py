@@ -29,7 +29,7 @@ def simulate(
         list[str] | None, typer.Option("--model-set", metavar="NAME=VALUE", help="A parameter of the model.")
     ] = None,
     strategy: Annotated[
-        str, typer.Option(help="fedavg, fedprox, fedmedian, trimmed_mean, krum, multikrum, bulyan.")
+        str, typer.Option(help="fedavg, fedprox, fedmedian, trimmed_mean, krum, multikrum, bulyan, robust.")
     ] = "fedavg",
     clients: Annotated[int, typer.Option(help="Number of clients.", min=1)] = 10,
     rounds: Annotated[int, typer.Option(help="Rounds of training.", min=1)] = 100,
@@ -39,6 +39,22 @@ def simulate(
     protocol: Annotated[
         str, typer.Option(help="corrected, or as_published (what the thesis's code did).")
     ] = "corrected",
+    hostile: Annotated[int, typer.Option(help="Number of hostile clients.", min=0)] = 0,
+    tampering: Annotated[
+        str, typer.Option(help="What they do: nan, sign_flip, scale, label_flip, gaussian or backdoor.")
+    ] = "sign_flip",
+    exclude_suspects: Annotated[
+        bool, typer.Option("--exclude-suspects", help="Leave out clients whose updates are unlike the others'.")
+    ] = False,
+    dp_epsilon: Annotated[float | None, typer.Option(help="Privacy budget of the training; none if not given.")] = None,
+    dp_delta: Annotated[float, typer.Option(help="Chance of a larger loss than the budget.")] = 1e-5,
+    dp_mode: Annotated[
+        str, typer.Option(help="record (noise on gradients), local (on each client's update) or central.")
+    ] = "record",
+    dp_clip: Annotated[float, typer.Option(help="Largest norm of a gradient (record) or an update.")] = 2.0,
+    dp_seeded: Annotated[
+        bool, typer.Option("--dp-seeded", help="Noise from the seed: for experiments, promises nothing.")
+    ] = False,
     engine: Annotated[str, typer.Option(help="local (reproducible) or ray.")] = "local",
     resume: Annotated[Path | None, typer.Option(help="Folder of checkpoints; a killed run goes on from there.")] = None,
     seed: options.Seed = 0,
@@ -65,8 +81,12 @@ def simulate(
         clients_per_round=per_round,
         partition=partition,
         features=features,  # type: ignore[arg-type]
+        dp_settings=json.dumps(_dp_settings(dp_epsilon, dp_delta, dp_mode, dp_clip, seeded=dp_seeded)),
         evaluate_every=max(1, rounds // 20),
         protocol=protocol,  # type: ignore[arg-type]
+        hostile=hostile,
+        tampering=tampering,
+        exclude_suspects=exclude_suspects,
         seed=seed,
     )
     result = _run(run, engine, resume)
@@ -79,6 +99,14 @@ def simulate(
         [(name, result.get(name)) for name in SHOWN],
     )
     _print_notes(result)
+
+
+def _dp_settings(epsilon: float | None, delta: float, mode: str, clip: float, *, seeded: bool) -> dict[str, Any]:
+    """Those of the privacy budget, if there is one."""
+    if epsilon is None:
+        return {}
+    randomness = "seeded" if seeded else "secure"
+    return {"mode": mode, "epsilon": epsilon, "delta": delta, "clip": clip, "randomness": randomness}
 
 
 def _checked_method(
@@ -110,8 +138,38 @@ def _print_notes(result: dict[str, Any]) -> None:
             f"{agreed['smallest_class_at_least']} people of the federation (confidence {agreed['confidence']:g}); "
             f"ncp is that of the published cells. {agreed['warning']}"
         )
+        out.print(_disclosed(agreed))
+    for entry in result["suspects"]:
+        out.print(
+            f"Suspect: client {entry['client']}: its updates were refused or unlike the others' in "
+            f"{entry['rounds_flagged']} of {entry['rounds']} rounds."
+        )
+    if "dp" in result:
+        spent = result["dp"]
+        promise = "" if spent["promised"] else " The noise follows from the seed: nothing is promised."
+        out.print(
+            f"Privacy budget: epsilon {spent['epsilon_spent']:.3g} spent at delta {spent['delta']:g}, unit: "
+            f"{spent['unit']}. It covers {spent['covers']}.{promise}"
+        )
     for entry in result["rejected"][:10]:
         out.print(f"Left out: client {entry['client']} in round {entry['round']}: {entry['reason']}")
+
+
+def _disclosed(agreed: dict[str, Any]) -> str:
+    """What the counts gave away, in words."""
+    told = agreed["disclosure"]
+    if "epsilon" not in told:
+        words = {
+            "plain": "the server saw exact counts of every client",
+            "threshold": f"the server saw counts of every client, none below {told.get('threshold')}",
+            "secure": "the server saw sums over all clients only",
+        }
+        return f"Counts: {words[told['counts']]} ({agreed['questions']} questions)."
+    return (
+        f"Counts: epsilon {agreed['epsilon_spent']:g} of each client is spent on {agreed['questions']} questions "
+        f"({agreed['protocols']} protocols), against {told['against']}."
+        + ("" if agreed["promised"] else " The noise follows from the seed: nothing is promised.")
+    )
 
 
 def _run(run: Any, engine: Any, resume: Path | None) -> dict[str, Any]:

@@ -19,13 +19,17 @@ from fedanon.models.base import Parameters
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The server after a round, and all that went wrong until then: updates left out, and nodes without an answer."""
+    """The server after a round, and all that went wrong until then: updates left out, and nodes without an answer.
+
+    ``evidence`` is what was seen of each client (:mod:`fedanon.federated.suspicion`).
+    """
 
     round_number: int
     parameters: Parameters
     rounds: list[dict[str, Any]]
     rejected: list[dict[str, Any]] = field(default_factory=list)
     silent: list[dict[str, Any]] = field(default_factory=list)
+    evidence: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
 class Checkpoints:
@@ -48,6 +52,7 @@ class Checkpoints:
                 "rounds": checkpoint.rounds,
                 "rejected": checkpoint.rejected,
                 "silent": checkpoint.silent,
+                "evidence": checkpoint.evidence,
             }
         )
         buffer = io.BytesIO()
@@ -67,7 +72,8 @@ class Checkpoints:
         except (OSError, ValueError, KeyError):
             raise DataError(f"The checkpoint {path.name} is damaged; remove it to start again.") from None
         # older files do not tell what went wrong
-        return Checkpoint(meta["round"], parameters, meta["rounds"], meta.get("rejected", []), meta.get("silent", []))
+        wrong = {name: meta[name] for name in ("rejected", "silent", "evidence") if name in meta}
+        return Checkpoint(meta["round"], parameters, meta["rounds"], **wrong)
 
     def _path(self, settings: RunSettings) -> Path:
         return self.folder / f"{self.name(settings)}.npz"

@@ -5,21 +5,25 @@ from __future__ import annotations
 import logging
 import traceback
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from flwr.app import Context, Message
 from flwr.clientapp import ClientApp
 
+from fedanon.data.audit import AuditLog, audit
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError, FedanonError, PrivacyViolationError
 from fedanon.federated import wire
+from fedanon.federated.dp_training import train_once
 from fedanon.federated.node import Node, make_node
 from fedanon.federated.settings import RunSettings
 from fedanon.federated.sources import load_node_table
 from fedanon.federated.store import NodeStore
 from fedanon.federated.together import memory
 from fedanon.federated.together.answers import pack_counts
+from fedanon.federated.together.masks import public_key
 from fedanon.federated.together.node import TogetherNode
 from fedanon.federated.together.plan import Plan
 from fedanon.federated.validation import check_arrays
@@ -46,15 +50,20 @@ def client_app(
     @guarded
     def join(message: Message, context: Context) -> Message:
         node = nodes.together(context)
+        key = public_key(memory.secret(context)) if node.method.disclosure.secure else b""
         axes = [axis.to_array() for axis in node.axes]
-        return wire.reply_join(message, node.number, node.schema_sha256, node.has_persons, axes)
+        return wire.reply_join(message, node.number, node.schema_sha256, node.has_persons, key, axes)
 
     @app.query("count")
     @guarded
     def count(message: Message, context: Context) -> Message:
         step = wire.read_round(message)
         memory.answer_once(context, step)
-        counts = nodes.together(context).answer(wire.read_arrays(message), step)
+        hospital, arrays = nodes.together(context).hospital, wire.read_arrays(message)
+        if not (keys := hospital.keys_of(arrays)):
+            return wire.reply_counts(message, pack_counts(hospital.answer(arrays, step)))
+        counts = hospital.answer(arrays, step, memory.secret(context))
+        memory.keep_peers(context, keys, all_stay=hospital.method.noisy)  # only those of a question that is answered
         return wire.reply_counts(message, pack_counts(counts))
 
     @app.query()
@@ -62,13 +71,18 @@ def client_app(
     def hello(message: Message, context: Context) -> Message:
         memory.keep_plan(context, message)
         node = nodes.of(context)
-        return wire.reply_facts(message, node.facts, node.number)
+        # measures have no noise: where a budget is kept, they stay here
+        facts = node.facts if node.settings.dp is None else replace(node.facts, measures={})
+        return wire.reply_facts(message, facts, node.number)
 
     @app.train()
     @guarded
     def train(message: Message, context: Context) -> Message:
         node, number = nodes.of(context), wire.read_round(message)
+        if node.settings.dp is not None:
+            train_once(context, number, node.settings.rounds)
         update = node.train(_parameters(node, message), number)
+        audit("update", node=node.number, round=number, n_examples=update.n_examples)
         return wire.reply_update(message, update.parameters, update.n_examples, number)
 
     @app.evaluate()
@@ -116,6 +130,7 @@ class _Nodes:
             make = partial(self._make, context, settings)
             node = store.node(settings, make) if store else make()
             check_floor(node, int(context.node_config.get("least-k", 1)))
+            check_ceiling(settings, float(context.node_config.get("most-epsilon", 0)))
             self._nodes[key] = node
         return self._nodes[key]
 
@@ -123,6 +138,7 @@ class _Nodes:
         node = self._new(context, settings)
         if isinstance(node, TogetherNode):
             node.adopt(Plan.from_arrays(memory.plan_arrays(context), node.axes))
+        _log_release(node)
         return node
 
     def together(self, context: Context) -> TogetherNode:
@@ -142,10 +158,24 @@ class _Nodes:
         return make_node(table, settings, number)
 
 
+def _log_release(node: Node) -> None:
+    """Note in the audit log, if there is one, what this node has made of its rows; facts are not worked out else."""
+    if AuditLog.wanted() is not None:
+        settings = node.settings
+        told = {"method": settings.method, "settings": settings.method_settings, "facts": node.facts.to_dict()}
+        audit("release", node=node.number, **told)
+
+
 def check_floor(node: Node, least_k: int) -> None:
     """The node's own condition, whatever method the server asked for."""
     if least_k > 1 and not node.facts.measures["k_reached"] >= least_k:
         raise PrivacyViolationError(f"The release of this node does not reach the k of {least_k} it asks for.")
+
+
+def check_ceiling(settings: RunSettings, most_epsilon: float) -> None:
+    """The node's own condition on the budget of a run; 0 is none."""
+    if most_epsilon and (settings.dp is None or settings.dp.epsilon > most_epsilon):
+        raise PrivacyViolationError(f"This node takes part only with a privacy budget of at most {most_epsilon:g}.")
 
 
 def _parameters(node: Node, message: Message) -> Parameters:

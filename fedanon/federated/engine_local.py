@@ -26,10 +26,11 @@ class LocalGrid(Grid):
     ----------
     app : the unmodified ClientApp.
     settings : of the run; every node's context carries them as its run config.
+    clients : their number, where it is not that of the settings' partition.
     """
 
-    def __init__(self, app: ClientApp, settings: RunSettings) -> None:
-        clients = n_parts(settings)
+    def __init__(self, app: ClientApp, settings: RunSettings, clients: int | None = None) -> None:
+        clients = n_parts(settings) if clients is None else clients
         self._app = app
         self._contexts = {
             number + 1: Context(

@@ -11,11 +11,13 @@ from typing import Any
 
 import numpy as np
 from flwr.app import Message
+from numpy.typing import NDArray
 
 from fedanon.errors import ConfigError, UpdateRejectedError
 from fedanon.federated import wire
 from fedanon.federated.settings import RunSettings
-from fedanon.federated.strategies import make_strategy
+from fedanon.federated.strategies import RobustMean, make_strategy
+from fedanon.federated.tree_probes import margins, probe_rows
 from fedanon.federated.validation import check_arrays, far_movers
 from fedanon.models.base import Model, Parameters
 from fedanon.models.boosted_trees import BoostedTrees
@@ -25,6 +27,9 @@ from fedanon.models.tree_validation import read_trees
 Listener = tuple[int, str]
 #: arrays, or trees
 ReadUpdate = Any
+FloatArray = NDArray[np.float64]
+#: the ways to combine updates that also unite trees
+TREE_STRATEGIES = ("fedavg", "robust")
 
 
 class GlobalModel(ABC):
@@ -56,6 +61,10 @@ class GlobalModel(ABC):
         """Updates that are sound alone but absurd beside the others, with the reason."""
 
     @abstractmethod
+    def directions(self, updates: Mapping[int, ReadUpdate]) -> dict[int, FloatArray]:
+        """Each update as a vector, so that clients can be compared."""
+
+    @abstractmethod
     def combine(self, round_number: int, accepted: Sequence[tuple[Message, ReadUpdate]]) -> None:
         """Take in the accepted replies of a round, with what was read of them; their weights are checked already."""
 
@@ -66,6 +75,7 @@ class AveragedArrays(GlobalModel):
     def __init__(self, model: Model, width: int, settings: RunSettings) -> None:
         self._parameters = model.initial(width)
         self._strategy = make_strategy(settings.strategy, settings.nested("strategy"))
+        self._max_move = settings.max_move
 
     @property
     def parameters(self) -> Parameters:
@@ -91,8 +101,13 @@ class AveragedArrays(GlobalModel):
 
     def outliers(self, updates: Mapping[int, ReadUpdate]) -> dict[int, str]:
         """Updates that move absurdly far."""
-        moved = far_movers(updates, self._parameters)
+        moved = far_movers(updates, self._parameters, self._max_move)
         return {node: f"it moves {factor:.3g} times as far as the median" for node, factor in moved.items()}
+
+    def directions(self, updates: Mapping[int, ReadUpdate]) -> dict[int, FloatArray]:
+        """The way each update goes from the global arrays."""
+        pairs = {node: zip(arrays, self._parameters, strict=True) for node, arrays in updates.items()}
+        return {node: np.concatenate([(a - b).ravel() for a, b in pair]) for node, pair in pairs.items()}
 
     def combine(self, round_number: int, accepted: Sequence[tuple[Message, ReadUpdate]]) -> None:
         """Flower's aggregation; an aggregator may widen the type, the model keeps its own."""
@@ -108,8 +123,10 @@ class UnitedTrees(GlobalModel):
     """Trees of all clients; a node is sent only those it has not seen for that kind of message."""
 
     def __init__(self, model: BoostedTrees, width: int, settings: RunSettings) -> None:
-        if settings.strategy != "fedavg":
-            raise ConfigError(f"The strategy {settings.strategy!r} averages arrays; trees are united by 'fedavg'.")
+        if settings.strategy not in TREE_STRATEGIES:
+            known = " or ".join(map(repr, TREE_STRATEGIES))
+            raise ConfigError(f"The strategy {settings.strategy!r} averages arrays; trees are united by {known}.")
+        self._strategy = make_strategy(settings.strategy, settings.nested("strategy"))
         self._model = model
         self._trees = TreeModel(width)
         self._known: dict[Listener, int] = {}
@@ -150,11 +167,21 @@ class UnitedTrees(GlobalModel):
         """None: the weight of a tree is bounded already."""
         return {}
 
+    def directions(self, updates: Mapping[int, ReadUpdate]) -> dict[int, FloatArray]:
+        """What each client's trees say about a row for every leaf of the round."""
+        rows = probe_rows([tree for trees in updates.values() for tree in trees], self._trees.n_features)
+        return {node: margins(trees, rows) for node, trees in updates.items()}
+
     def combine(self, round_number: int, accepted: Sequence[tuple[Message, ReadUpdate]]) -> None:
-        """Add every client's trees, the way the model unites them."""
+        """Add the trees the way the model unites them: every client's, or those of the clients that agree."""
+        updates = [trees for _, trees in accepted]
         weights = [float(wire.read_metrics(reply)[wire.WEIGHT]) for reply, _ in accepted]
+        if isinstance(self._strategy, RobustMean):
+            said = self.directions(dict(enumerate(updates)))
+            updates = [updates[place] for place in self._strategy.kept(np.array(list(said.values())))]
+            weights = [1.0] * len(updates)
         self._written.clear()
-        self._model.unite(self._trees, [trees for _, trees in accepted], weights)
+        self._model.unite(self._trees, updates, weights)
 
 
 def global_model(model: Model, width: int, settings: RunSettings) -> GlobalModel:

@@ -139,6 +139,18 @@ class Node:
     def train(self, parameters_: Parameters, round_number: int) -> Update:
         """One round of local training."""
         rng = self._rng("train", round_number)
+        if self.settings.dp is not None:
+            from fedanon.federated.dp_training import train_privately
+
+            return train_privately(
+                self.model,
+                self.settings,
+                parameters_,
+                self.data,
+                round_number=round_number,
+                rng=rng,
+                state=self.state,
+            )
         return self.model.train(parameters_, self.data, round_number=round_number, rng=rng, state=self.state)
 
     def evaluate(self, parameters_: Parameters) -> dict[str, float]:

@@ -15,12 +15,15 @@ from flwr.serverapp import Grid, ServerApp
 from fedanon.errors import InfeasibleError, SchemaError, UpdateRejectedError
 from fedanon.federated import wire
 from fedanon.federated.checkpoints import Checkpoint, Checkpoints
+from fedanon.federated.dp_budget import Budget
+from fedanon.federated.dp_training import PrivateAverage, sampled
 from fedanon.federated.global_model import GlobalModel, Listener, ReadUpdate, global_model
 from fedanon.federated.node import NodeFacts, make_model
 from fedanon.federated.settings import RunSettings
+from fedanon.federated.suspicion import Suspicion
+from fedanon.federated.together.agreement import Agreement
 from fedanon.federated.together.ledger import note_asking
 from fedanon.federated.together.plan import Plan
-from fedanon.federated.together.protocol import Agreement
 from fedanon.federated.together.serving import Together
 from fedanon.federated.validation import check_scores, check_weight
 from fedanon.models.base import Parameters
@@ -32,6 +35,7 @@ OnRound = Callable[[Round, Parameters], None]
 #: who looks on, beside the nodes
 WATCHER: Listener = (-1, "watch")
 Packed = tuple[Parameters, RecordDict]
+Accepted = tuple[Message, ReadUpdate]
 
 
 @dataclass
@@ -44,6 +48,8 @@ class Outcome:
     rejected: list[dict[str, Any]] = field(default_factory=list)
     silent: list[dict[str, Any]] = field(default_factory=list)
     together: dict[str, Any] | None = None
+    dp: dict[str, Any] | None = None
+    suspects: list[dict[str, Any]] = field(default_factory=list)
 
 
 class Federation:
@@ -79,6 +85,8 @@ class Federation:
         self._facts: dict[int, NodeFacts] = {}
         self._rejected: list[dict[str, Any]] = []
         self._silent: list[dict[str, Any]] = []
+        self._suspicion = Suspicion()
+        self._budget: Budget | None = None
         self._asked = 0  # protocols for a common recoding, with those of a run that is resumed
 
     def run(self) -> Outcome:
@@ -86,30 +94,51 @@ class Federation:
         agreement = self._agree()
         self._meet(agreement.plan if agreement else None)
         if agreement:
-            agreement.check_without([n for n in agreement.counts if n not in self._known_numbers])
-        model = global_model(make_model(self.settings), self._width, self.settings)
+            agreement.check_confirmed(self._known_numbers)
+        self._budget = Budget.of(self.settings, len(self._facts), self._checkpoints)
+        model = self._global_model()
         last = self._checkpoints.last(self.settings) if self._checkpoints else None
         if last:
             model.restore(last.parameters)
             self._rejected, self._silent = last.rejected + self._rejected, last.silent + self._silent
+            self._suspicion = Suspicion.restored(last.evidence)
         rounds = list(last.rounds) if last else []
         for number in range(last.round_number + 1 if last else 1, self.settings.rounds + 1):
+            if self._budget and not self._budget.spend(number):
+                log.warning("round %d: the privacy budget is spent; the training ends here", number)
+                if not rounds or rounds[-1]["round"] < number - 1:
+                    self._score(number - 1, model, rounds)
+                break
             try:
                 self._train(number, model)
             except InfeasibleError:
                 self._keep(number - 1, model, rounds)  # with what went wrong in this round
                 raise
             if number % self.settings.evaluate_every == 0 or number == self.settings.rounds:
-                rounds.append({"round": number, **self._evaluate(number, model)})
-                self._on_round(rounds[-1], model.arrays_for(WATCHER))
+                self._score(number, model, rounds)
             self._keep(number, model, rounds)
         facts = {self._numbers[node]: facts for node, facts in self._facts.items()}
         together = agreement.to_dict(self._asked) if agreement else None
-        return Outcome(model.parameters, rounds, facts, self._rejected, self._silent, together)
+        dp = self._budget.to_dict() if self._budget else None
+        suspects = self._suspicion.suspects()
+        return Outcome(model.parameters, rounds, facts, self._rejected, self._silent, together, dp, suspects)
+
+    def _global_model(self) -> GlobalModel:
+        model = make_model(self.settings)
+        if self._budget and self._budget.dp.mode == "central":
+            return PrivateAverage(model, self._width, self.settings, self._budget)
+        return global_model(model, self._width, self.settings)
+
+    def _score(self, number: int, model: GlobalModel, rounds: list[Round]) -> None:
+        """Add the scores of a round, and what is spent of the privacy budget, where there is one."""
+        spent = {"epsilon_spent": self._budget.epsilon} if self._budget else {}
+        rounds.append({"round": number, **self._evaluate(number, model), **spent})
+        self._on_round(rounds[-1], model.arrays_for(WATCHER))
 
     def _keep(self, number: int, model: GlobalModel, rounds: list[Round]) -> None:
         if self._checkpoints:
-            checkpoint = Checkpoint(number, model.parameters, rounds, self._rejected, self._silent)
+            evidence = self._suspicion.to_keep()
+            checkpoint = Checkpoint(number, model.parameters, rounds, self._rejected, self._silent, evidence)
             self._checkpoints.save(self.settings, checkpoint)
 
     # ---- before the first round -----------------------------------------------------------------
@@ -154,13 +183,29 @@ class Federation:
     def _train(self, number: int, model: GlobalModel) -> None:
         chosen = self._choose(number)
         replies = self._ask(number, MessageType.TRAIN, chosen, model)
-        accepted = self._accept(number, model, replies)
-        needed = max(1, int(np.ceil(self.settings.min_replies * len(chosen))))
+        accepted = self._without_suspects(number, self._accept(number, model, replies), model, replies)
+        needed = max(min(1, len(chosen)), int(np.ceil(self.settings.min_replies * len(chosen))))
         if len(accepted) < needed:
             raise InfeasibleError(
                 f"Round {number}: {len(accepted)} of {len(chosen)} updates are usable; at least {needed} are needed."
             )
         model.combine(number, accepted)
+
+    def _without_suspects(
+        self, number: int, accepted: list[Accepted], model: GlobalModel, replies: Sequence[Message]
+    ) -> list[Accepted]:
+        """Compare the updates, tell of new suspects and, if the run says so, leave all suspects out."""
+        updates = {self._numbers[reply.metadata.src_node_id]: read for reply, read in accepted}
+        senders = {self._numbers[node] for reply in replies if (node := reply.metadata.src_node_id) in self._facts}
+        for client in self._suspicion.look(model.directions(updates), sorted(senders - set(updates))):
+            log.warning("round %d: the updates of client %s are unlike those of the others", number, client)
+        if not self.settings.exclude_suspects:
+            return accepted
+        suspects = set(self._suspicion.clients) & set(updates)
+        for reply, _ in accepted:
+            if self._numbers[reply.metadata.src_node_id] in suspects:
+                self._reject(number, reply.metadata.src_node_id, "it is a suspect")
+        return [each for each in accepted if self._numbers[each[0].metadata.src_node_id] not in suspects]
 
     @property
     def _width(self) -> int:
@@ -172,6 +217,8 @@ class Federation:
     def _choose(self, number: int) -> list[int]:
         """The nodes of a round, by a stream of their own: the same with and without a restart."""
         nodes = self._in_order()
+        if self._budget and self._budget.rate < 1:
+            return sampled(self._budget, nodes, number)
         wanted = self.settings.clients_per_round or len(nodes)
         if wanted >= len(nodes):
             return nodes
@@ -180,9 +227,9 @@ class Federation:
         )
         return [nodes[i] for i in sorted(picks)]
 
-    def _accept(self, number: int, model: GlobalModel, replies: Sequence[Message]) -> list[tuple[Message, ReadUpdate]]:
+    def _accept(self, number: int, model: GlobalModel, replies: Sequence[Message]) -> list[Accepted]:
         """The replies that pass validation, and what they say; the others are logged and left out."""
-        accepted: dict[int, tuple[Message, ReadUpdate]] = {}
+        accepted: dict[int, Accepted] = {}
         for reply in replies:
             node = reply.metadata.src_node_id
             try:

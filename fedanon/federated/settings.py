@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from functools import cached_property
 from typing import Any, Literal, get_type_hints
 
 from fedanon import parameters
+from fedanon.federated.dp_settings import DpSettings
 from fedanon.parameters import parameter
 
 
@@ -40,10 +42,20 @@ class RunSettings:
     protocol: Literal["corrected", "as_published"] = parameter(
         "corrected", help="split first and test on raw rows, or what the thesis's code did"
     )
+    max_move: float = parameter(
+        5.0, help="a step this many times the round's median is left out; 0 leaves none out", at_least=0
+    )
+    exclude_suspects: bool = parameter(False, help="leave out clients whose updates are unlike the others'")
+    hostile: int = parameter(0, help="hostile clients; of a simulation, no deployed node reads it", at_least=0)
+    tampering: str = parameter("sign_flip", help="what the hostile clients of a simulation do")
+    tampering_settings: str = parameter("{}", help="parameters of the tampering, as JSON")
+    dp_settings: str = parameter("{}", help="differentially private training, as JSON: mode, epsilon, delta, clip")
     seed: int = parameter(0, help="seed of everything", at_least=0)
 
     def __post_init__(self) -> None:
         parameters.check(self)
+        if self.dp is not None:
+            self.dp.refuse_unfit(self)
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> RunSettings:
@@ -66,7 +78,13 @@ class RunSettings:
 
         return self.method in TOGETHER
 
-    def nested(self, name: Literal["method", "model", "strategy"]) -> dict[str, Any]:
+    @cached_property
+    def dp(self) -> DpSettings | None:
+        """The privacy budget of the training, if it has one."""
+        chosen = self.nested("dp")
+        return parameters.build(DpSettings, chosen) if chosen else None
+
+    def nested(self, name: Literal["method", "model", "strategy", "tampering", "dp"]) -> dict[str, Any]:
         """The settings of a component."""
         value: dict[str, Any] = json.loads(getattr(self, f"{name}_settings"))
         return value

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fedanon._version import __version__
+from fedanon.errors import ConfigError
 from fedanon.federated.checkpoints import Checkpoints
+from fedanon.federated.hostile.model import BACKDOOR, hostile_numbers, turn_hostile
+from fedanon.federated.hostile.trigger import Trigger
 from fedanon.federated.node import Node, make_node
 from fedanon.federated.server import Federation, Outcome
 from fedanon.federated.settings import RunSettings
@@ -25,12 +29,13 @@ OnRound = Callable[[dict[str, Any]], None]
 
 @dataclass(frozen=True)
 class Simulation:
-    """Result of a simulated run: settings, curves, final scores and the nodes' measures."""
+    """Result of a simulated run: settings, curves, final scores, the nodes' measures, and who was hostile."""
 
     settings: RunSettings
     outcome: Outcome
     engine: Engine
     seconds: float
+    hostile: list[int] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
         """One JSON object with everything a paper needs."""
@@ -50,8 +55,12 @@ class Simulation:
             "linkage": measures.get("linkage_expected_share"),
             "n_train": sum(sizes),
             "n_test": sum(f.n_test for f in facts.values()),
+            "facts": {str(number): facts[number].to_dict() for number in sorted(facts)},
             "rejected": self.outcome.rejected,
             "silent": self.outcome.silent,
+            "suspects": self.outcome.suspects,
+            **({"hostile": self.hostile} if self.hostile else {}),
+            **({"dp": self.outcome.dp} if self.outcome.dp else {}),
             **({"together": self.outcome.together} if self.outcome.together else {}),
             "seconds": round(self.seconds, 3),
             "rounds": self.outcome.rounds,
@@ -70,30 +79,64 @@ def simulate(
     checkpoints : folder in which every round is kept; a killed run goes on from there.
     on_round : called with the scores of every evaluated round.
     """
+    if settings.hostile and engine != "local":
+        raise ConfigError("Hostile clients are simulated by the engine 'local' only.")
     start = time.perf_counter()
     nodes = [make_node(node_table(settings, i), settings, i) for i in range(n_parts(settings))]
-    pooled = PooledTest(nodes)
+    if engine == "local":
+        return simulate_nodes(nodes, settings, checkpoints=checkpoints, on_round=on_round, start=start)
+    from fedanon.federated.engine_ray import run_with_ray
+
+    store, after = _store(checkpoints), _after(PooledTest(nodes), on_round)
+    # a node's messages may reach different processes of Ray's, which share no state
+    outcome = run_with_ray(
+        settings, lambda grid: Federation(grid, settings, checkpoints=store, on_round=after, forgetful=True)
+    )
+    return Simulation(settings, outcome, engine, time.perf_counter() - start)
+
+
+def simulate_nodes(
+    nodes: Sequence[Node],
+    settings: RunSettings,
+    *,
+    checkpoints: Path | None = None,
+    on_round: OnRound | None = None,
+    start: float | None = None,
+) -> Simulation:
+    """Run a federation of nodes of this process, numbered as they stand; some of them turn hostile if the run has such.
+
+    What nodes have prepared is kept, so a run over the same nodes with other settings of the rounds costs little; each
+    must have the run's settings of data, method and model.
+    """
+    from fedanon.federated.client import client_app
+    from fedanon.federated.engine_local import LocalGrid
+
+    begun = time.perf_counter() if start is None else start
+    test, numbers = PooledTest(nodes), hostile_numbers(settings, len(nodes))
+    if numbers or settings.tampering == BACKDOOR:
+        trigger = Trigger.rarest(nodes[0].encoding, test.features)
+        for number in numbers:
+            turn_hostile(nodes[number], settings, trigger)
+        if settings.tampering == BACKDOOR:
+            test.watch(trigger)
+    grid = LocalGrid(client_app(prepared=nodes), settings, len(nodes))
+    outcome = Federation(grid, settings, checkpoints=_store(checkpoints), on_round=_after(test, on_round)).run()
+    return Simulation(settings, outcome, "local", time.perf_counter() - begun, numbers)
+
+
+def _store(folder: Path | None) -> Checkpoints | None:
+    return Checkpoints(folder) if folder else None
+
+
+def _after(test: PooledTest, on_round: OnRound | None) -> Callable[[dict[str, Any], Parameters], None]:
+    """Add what only a simulation knows to the scores of a round, then tell them."""
 
     def after(scores: dict[str, Any], parameters: Parameters) -> None:
-        scores |= pooled.scores(parameters)
+        scores |= test.scores(parameters)
         if on_round is not None:
             on_round(scores)
 
-    store = Checkpoints(checkpoints) if checkpoints else None
-    if engine == "local":
-        from fedanon.federated.client import client_app
-        from fedanon.federated.engine_local import LocalGrid
-
-        grid = LocalGrid(client_app(prepared=nodes), settings)
-        outcome = Federation(grid, settings, checkpoints=store, on_round=after).run()
-    else:
-        from fedanon.federated.engine_ray import run_with_ray
-
-        # a node's messages may reach different processes of Ray's, which share no state
-        outcome = run_with_ray(
-            settings, lambda grid: Federation(grid, settings, checkpoints=store, on_round=after, forgetful=True)
-        )
-    return Simulation(settings, outcome, engine, time.perf_counter() - start)
+    return after
 
 
 class PooledTest:
@@ -101,13 +144,25 @@ class PooledTest:
 
     def __init__(self, nodes: Sequence[Node]) -> None:
         tests = [node.test for node in nodes]
-        self._features = np.concatenate([features for features, _ in tests])
+        self.features = np.concatenate([features for features, _ in tests])
         self._truth = np.concatenate([truth for _, truth in tests])
         self._model: Model = nodes[0].model
         self._state = LocalState()
+        self._triggered: NDArray[np.float32] | None = None
+        self._triggered_state = LocalState()
+
+    def watch(self, trigger: Trigger) -> None:
+        """Score a backdoor too: on the rows of the negative class, with its trigger."""
+        self._triggered = trigger.stamped(self.features[self._truth == 0])
 
     def scores(self, parameters: Parameters) -> dict[str, float]:
-        """The AUC over all test rows; ``parameters`` are what a node is sent in every evaluated round."""
-        return {
-            "auc_pooled": auc(self._truth, self._model.predict_proba(parameters, self._features, state=self._state))
-        }
+        """The AUC over all test rows, and the share of the triggered ones that are called positive.
+
+        ``parameters`` are what a node is sent in every evaluated round.
+        """
+        probability = self._model.predict_proba(parameters, self.features, state=self._state)
+        scores = {"auc_pooled": auc(self._truth, probability)}
+        if self._triggered is not None:
+            called = self._model.predict_proba(parameters, self._triggered, state=self._triggered_state)
+            scores["backdoor_rate"] = float((called >= 0.5).mean())
+        return scores

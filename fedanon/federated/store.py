@@ -41,6 +41,7 @@ INDIFFERENT = frozenset(
         "clients-per-round",
         "min-replies",
         "evaluate-every",
+        "dp-settings",
     ]
 )
 DIGEST_BYTES = 32

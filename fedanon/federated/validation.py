@@ -43,9 +43,14 @@ def check_arrays(arrays: Sequence[NDArray[Any]], reference: Parameters) -> None:
             raise UpdateRejectedError(f"an array holds numbers beyond {MAX_ABS:g}")
 
 
-def far_movers(updates: Mapping[int, Parameters], reference: Parameters) -> dict[int, float]:
-    """Clients whose arrays moved absurdly far, with the factor over the round's median; three updates are needed."""
-    if len(updates) < 3:
+def far_movers(
+    updates: Mapping[int, Parameters], reference: Parameters, max_move: float = MAX_MOVE
+) -> dict[int, float]:
+    """Clients whose arrays moved absurdly far, with the factor over the round's median; three updates are needed.
+
+    With ``max_move`` 0 no move is too far.
+    """
+    if len(updates) < 3 or max_move == 0:
         return {}
     moves = {
         client: math.sqrt(sum(float(((a - b) ** 2).sum()) for a, b in zip(arrays, reference, strict=True)))
@@ -54,7 +59,7 @@ def far_movers(updates: Mapping[int, Parameters], reference: Parameters) -> dict
     median = float(np.median(list(moves.values())))
     if median == 0.0:
         return {client: math.inf for client, move in moves.items() if move > 0.0}
-    return {client: move / median for client, move in moves.items() if move > MAX_MOVE * median}
+    return {client: move / median for client, move in moves.items() if move > max_move * median}
 
 
 def check_scores(scores: Mapping[str, Any], allowed: frozenset[str]) -> dict[str, float]:

@@ -96,7 +96,7 @@ def reply_facts(message: Message, facts: NodeFacts, number: int) -> Message:
     """What a node tells before the first round."""
     texts = ConfigRecord({"schema": facts.schema_sha256, "version": facts.version, "number": number})
     numbers = {name: getattr(facts, name) for name in FACT_NUMBERS}
-    measures = {name: facts.measures[name] for name in PRIVACY_MEASURES}
+    measures = {name: facts.measures[name] for name in PRIVACY_MEASURES if name in facts.measures}
     finite = {name: float(value) for name, value in (numbers | measures).items() if np.isfinite(value)}
     return Message(RecordDict({CONFIG: texts, METRICS: MetricRecord({**finite})}), reply_to=message)
 
@@ -117,20 +117,30 @@ def read_facts(message: Message) -> tuple[int, NodeFacts]:
 
 
 def reply_join(
-    message: Message, number: int, schema_sha256: str, persons: bool, axes: Sequence[NDArray[Any]]
+    message: Message, number: int, schema_sha256: str, persons: bool, key: bytes, axes: Sequence[NDArray[Any]]
 ) -> Message:
-    """Who a node is, and the bins of its schema: integers that follow from the schema alone."""
-    texts = ConfigRecord({"schema": schema_sha256, "version": __version__, "number": number, "persons": persons})
+    """Who a node is, its public key for the run, and the bins of its schema: integers that follow from it alone."""
+    texts = ConfigRecord(
+        {"schema": schema_sha256, "version": __version__, "number": number, "persons": persons, "key": key.hex()}
+    )
     return Message(RecordDict({CONFIG: texts, ARRAYS: pack_arrays(axes)}), reply_to=message)
 
 
-def read_join(message: Message) -> tuple[int, tuple[str, str, bool], list[NDArray[Any]]]:
-    """A node's number, what it must have in common with the others, and its axes."""
+def read_join(message: Message) -> tuple[int, tuple[str, str, bool], bytes, list[NDArray[Any]]]:
+    """A node's number, what it must have in common with the others, its public key, and its axes."""
     config = _only(message, ConfigRecord, CONFIG)
     number, persons = config.get("number"), config.get("persons")
     if len(message.content) != 2 or type(number) is not int or type(persons) is not bool:
         raise UpdateRejectedError("it does not say who it is")
-    return number, (str(config.get("schema")), str(config.get("version")), persons), read_arrays(message)
+    common = str(config.get("schema")), str(config.get("version")), persons
+    return number, common, _from_hex(config.get("key")), read_arrays(message)
+
+
+def _from_hex(text: Any) -> bytes:
+    try:
+        return bytes.fromhex(text)
+    except (TypeError, ValueError):
+        raise UpdateRejectedError("its key cannot be read") from None
 
 
 def reply_counts(message: Message, counts: NDArray[Any]) -> Message:

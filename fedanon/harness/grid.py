@@ -31,7 +31,7 @@ OWN_KEYS = frozenset({"name", "task", "methods", "adjust", "variants", "seeds"})
 #: keys of a method that are not a parameter of its task
 METHOD_KEYS = frozenset({"name", "label", "set", "seeds"})
 #: parameters that take a table in TOML and JSON text in a task
-NESTED = ("model_settings", "strategy_settings")
+NESTED = ("model_settings", "strategy_settings", "tampering_settings", "dp_settings")
 #: names for several methods at once
 GROUPS = ("all", "mixed", "perturbative")
 SWEPT = "sweeps"
@@ -101,7 +101,7 @@ def _tasks(task: type[Task], grid: Mapping[str, Any], method: Mapping[str, Any])
     if method:
         fixed = {"method": method["name"]}
         axes["settings"] = [json.dumps(one, sort_keys=True) for one in combinations(method.get("set", {}))]
-        if not takes_k(ANONYMIZERS[method["name"]]):
+        if issubclass(task, MethodTask) and not takes_k(task.component(method["name"])):
             axes["k"] = [None]
     for chosen in product(*axes.values()):
         yield build(task, fixed | dict(zip(axes, chosen, strict=True)))

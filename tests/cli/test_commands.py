@@ -12,6 +12,7 @@ import pytest
 
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.anonymizers.perturbative.base import Perturbative
+from fedanon.federated.together import TOGETHER
 from tests.cli.conftest import Run
 
 REQUIRED = [
@@ -120,7 +121,7 @@ def test_numeric_file_without_schema(run: Run, tmp_path: Path) -> None:
 
 def test_methods_lists_every_parameter(run: Run) -> None:
     found = {entry["name"]: entry for entry in run("methods", "--json").json}
-    assert set(found) == set(ANONYMIZERS)
+    assert set(found) == {*ANONYMIZERS, *TOGETHER}
     assert {p["name"] for p in found["gfkmc"]["parameters"]} >= {"k", "profile", "publish"}
     assert (found["gfkmc"]["group"], found["egadp"]["group"]) == ("grouping", "perturbative")
     printed = run("methods")

@@ -35,6 +35,8 @@ class ServerConfig:
         parameters.check(self)
         if self.run.protocol != "corrected":
             raise ConfigError("The protocol 'as_published' is for simulations only.")
+        if self.run.hostile:
+            raise ConfigError("Hostile clients are for simulations only.")
 
     @property
     def here(self) -> str:
@@ -59,6 +61,9 @@ class NodeConfig:
     number: int = parameter(0, help="number of this node, different at every node; seeds its randomness", at_least=0)
     missing: str = parameter("error", help="missing quasi-identifiers: error, category or wildcard")
     least_k: int = parameter(2, help="refuse a run whose release reaches a smaller k; 1 allows raw rows", at_least=1)
+    most_epsilon: float = parameter(
+        0.0, help="refuse a run without a privacy budget, or with a larger one; 0 asks for none", at_least=0
+    )
     ca: str = parameter("ca.crt", help="certificate of the server's authority")
 
     def __post_init__(self) -> None:
@@ -80,6 +85,7 @@ class NodeConfig:
             "missing": self.missing,
             "number": self.number,
             "least-k": self.least_k,
+            "most-epsilon": self.most_epsilon,
             "store": str((folder / "store").resolve()),
         }
 
@@ -97,4 +103,4 @@ def _scalar(name: str, value: Any) -> Any:
     """Nested settings are tables in the file and JSON texts in a run."""
     if name.endswith("_settings") and isinstance(value, Mapping):
         return json.dumps(dict(value), sort_keys=True)
-    return float(value) if name in ("min_replies", "test_share") else value
+    return float(value) if name in ("min_replies", "test_share", "max_move") else value

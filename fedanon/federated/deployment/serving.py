@@ -15,6 +15,8 @@ from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
 from fedanon._version import __version__
+from fedanon.data.audit import audit
+from fedanon.data.manifest import file_sha256
 from fedanon.errors import ConfigError
 from fedanon.federated.checkpoints import Checkpoints
 from fedanon.federated.deployment.config import ServerConfig
@@ -26,7 +28,7 @@ FOLDER_VARIABLE = "FEDANON_SERVER_FOLDER"
 SECURITY_VARIABLE = "FEDANON_SECURITY"
 
 #: settings that mean something in a simulation only: here nodes bring their tables
-SIMULATED = ("dataset", "partition", "clients", "protocol")
+SIMULATED = ("dataset", "partition", "clients", "protocol", "hostile", "tampering", "tampering-settings")
 
 
 def deployed_server_app() -> ServerApp:
@@ -54,6 +56,7 @@ def result(settings: RunSettings, outcome: Outcome, security: str) -> dict[str, 
         "facts": {str(number): outcome.facts[number].to_dict() for number in sorted(outcome.facts)},
         "rejected": outcome.rejected,
         "silent": outcome.silent,
+        "suspects": outcome.suspects,
         **({"together": outcome.together} if outcome.together else {}),
     }
 
@@ -64,13 +67,14 @@ def _main(grid: Grid, context: Context) -> None:
     folder = Path(os.environ[FOLDER_VARIABLE])
     config = ServerConfig.read(folder)
     settings = RunSettings.from_config(context.run_config)
+    audit("run started", settings=settings.to_config(), security=os.environ.get(SECURITY_VARIABLE, "none"))
     wait_for_nodes(grid, config.nodes, config.wait_seconds)
     private_folder(folder / "checkpoints")
     federation = Federation(
         grid,
         settings,
         checkpoints=checkpoints_in(folder),
-        on_round=lambda scores, _parameters: print(_line(scores), flush=True),
+        on_round=lambda scores, _parameters: _tell(scores),
         timeout=config.reply_seconds,
         forgetful=True,
     )
@@ -78,6 +82,13 @@ def _main(grid: Grid, context: Context) -> None:
     path = result_path(folder, settings)
     private_folder(path.parent)
     write_private(path, json.dumps(content, indent=2, sort_keys=True) + "\n")
+    left_out = {name: content[name] for name in ("rejected", "silent")}
+    audit("run finished", result=path.name, result_sha256=file_sha256(path), **left_out)
+
+
+def _tell(scores: dict[str, Any]) -> None:
+    print(_line(scores), flush=True)
+    audit("round", **scores)
 
 
 def _line(scores: dict[str, Any]) -> str:

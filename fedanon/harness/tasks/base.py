@@ -67,9 +67,15 @@ class MethodTask(Task):
         super().__post_init__()
         self.anonymizer()  # bad settings are told before anything is run
 
+    @classmethod
+    def component(cls, method: str) -> type[Any]:
+        """The method by name."""
+        return ANONYMIZERS[method]
+
     def anonymizer(self) -> Anonymizer:
         """The method with its parameters."""
-        return parameters.build(ANONYMIZERS[self.method], self.method_settings())
+        built: Anonymizer = parameters.build(self.component(self.method), self.method_settings())
+        return built
 
     def method_settings(self) -> dict[str, Any]:
         """The method's parameters, k among them."""

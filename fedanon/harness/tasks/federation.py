@@ -14,6 +14,8 @@ from fedanon.parameters import parameter
 
 #: of the last rounds, a mean is reported beside the final value: bagging over few clients swings from round to round
 LAST = 20
+#: what is told of a protocol by which the clients anonymised together
+AGREED = ("classes", "smallest_class_at_least", "questions", "bytes_down", "bytes_up", "epsilon_spent")
 
 
 @TASKS.register("federation")
@@ -27,12 +29,20 @@ class FederationTask(MethodTask):
     model_settings: str = parameter("{}", help="parameters of the model, as JSON")
     strategy: str = parameter("fedavg", help="how the server combines updates")
     strategy_settings: str = parameter("{}", help="parameters of the strategy, as JSON")
+    dp_settings: str = parameter("{}", help="differentially private training, as JSON")
     rounds: int = parameter(100, help="rounds of training", at_least=1)
     clients_per_round: int = parameter(0, help="clients that train in a round; 0 means all", at_least=0)
     evaluate_every: int = parameter(5, help="rounds between evaluations", at_least=1)
     features: Literal["quasi_identifiers", "all"] = parameter("quasi_identifiers", help="columns a model sees")
     protocol: Literal["corrected", "as_published"] = parameter("corrected", help="fair, or as the thesis's code")
     holdout: str = parameter("", help="a data set no client has, scored once at the end")
+
+    @classmethod
+    def component(cls, method: str) -> type[Any]:
+        """The method by name: one of a single table, or one that all clients apply together."""
+        from fedanon.federated.together import TOGETHER
+
+        return TOGETHER[method] if method in TOGETHER else super().component(method)
 
     def run(self) -> Outcome:
         """Final scores, means of the last rounds, curves and measures of the releases."""
@@ -45,6 +55,8 @@ class FederationTask(MethodTask):
         told = {name: value for name, value in result.items() if name not in ("seconds", "linkage")}
         measures = {name: float(value) for name, value in told.items() if _is_number(value)}
         measures |= {f"{name}_last{LAST}": _mean_of_last(curve, self.rounds) for name, curve in curves.items()}
+        agreed = result.get("together", {})
+        measures |= {name: float(agreed[name]) for name in AGREED if name in agreed}
         measures["majority_share"] = majority_share(self.dataset)
         if self.holdout:
             measures |= self._holdout_scores(simulation.outcome.parameters)
@@ -58,8 +70,8 @@ class FederationTask(MethodTask):
         from fedanon.federated.settings import RunSettings
 
         same = (
-            "dataset partition clients method model model_settings strategy strategy_settings rounds clients_per_round "
-            "evaluate_every features protocol seed"
+            "dataset partition clients method model model_settings strategy strategy_settings dp_settings rounds "
+            "clients_per_round evaluate_every features protocol seed"
         )
         values = {name: getattr(self, name) for name in same.split()}
         return RunSettings(**values, method_settings=json.dumps(self.method_settings()))

@@ -1,0 +1,204 @@
+"""Hostile clients: what the robust rule survives, whom the server names, and that no deployed node turns hostile."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from copy import copy
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fedanon.data.datasets import load
+from fedanon.data.table import Table
+from fedanon.errors import ConfigError, UnknownComponentError
+from fedanon.federated import sources
+from fedanon.federated.client import client_app
+from fedanon.federated.deployment.config import NodeConfig, ServerConfig
+from fedanon.federated.engine_local import LocalGrid
+from fedanon.federated.hostile import TAMPERINGS
+from fedanon.federated.hostile.model import hostile_numbers
+from fedanon.federated.node import Node, make_node
+from fedanon.federated.server import Federation
+from fedanon.federated.settings import RunSettings
+from fedanon.federated.simulation import Simulation, simulate, simulate_nodes
+from tests.federated.conftest import settings
+
+#: of the spec; a backdoor leaves the AUC alone and is measured by its own rate
+SPOILING = ("nan", "sign_flip", "scale", "label_flip", "gaussian")
+ROUNDS = 5
+#: of Adult: enough that ten honest clients agree
+ROWS = 8_000
+
+
+@pytest.fixture(autouse=True)
+def small_adult(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The data set 'adult' is its first rows here."""
+    table = enough_rows()
+    monkeypatch.setattr(sources, "load", lambda _name: table)
+    sources.whole_table.cache_clear()
+    sources.partition_rows.cache_clear()
+    yield
+    sources.whole_table.cache_clear()
+    sources.partition_rows.cache_clear()
+
+
+@lru_cache
+def enough_rows() -> Table:
+    return load("adult").take(np.arange(ROWS))
+
+
+def hostile(model: str = "lr", count: int = 3, **more: Any) -> RunSettings:
+    chosen = {"clients": 10, "hostile": count, "strategy": "robust", "rounds": ROUNDS, "evaluate_every": ROUNDS}
+    chosen["tampering_settings"] = json.dumps(more.pop("tampering_settings", {}))
+    return settings(model, **(chosen | more))
+
+
+@lru_cache
+def prepared(model: str, seed: int) -> list[Node]:
+    """Nodes that have released and encoded their rows; runs work on copies, which have learned nothing."""
+    chosen = hostile(model, seed=seed)
+    return [make_node(sources.node_table(chosen, number), chosen, number) for number in range(10)]
+
+
+@lru_cache
+def run(chosen: RunSettings) -> Simulation:
+    return simulate_nodes([copy(node) for node in prepared(chosen.model, chosen.seed)], chosen)
+
+
+def auc(chosen: RunSettings) -> float:
+    return float(run(chosen).outcome.rounds[-1]["auc_pooled"])
+
+
+def test_the_kinds_of_tampering_are_those_of_the_specification() -> None:
+    assert set(TAMPERINGS) == {*SPOILING, "backdoor"}
+
+
+@pytest.mark.parametrize("model", ["lr", "xgb"])
+@pytest.mark.parametrize("tampering", SPOILING)
+def test_three_of_ten_are_survived(model: str, tampering: str) -> None:
+    clean = auc(hostile(model, count=0))
+    assert clean > 0.8
+    assert auc(hostile(model, tampering=tampering)) > clean - 0.02  # 640 rows a client: seven know less than ten
+
+
+def test_the_plain_mean_is_not() -> None:
+    assert auc(hostile(strategy="fedavg", count=1, max_move=0.0)) < 0.6
+    assert auc(hostile(strategy="fedavg", tampering="gaussian")) < auc(hostile(tampering="gaussian"))
+
+
+@pytest.mark.parametrize("model", ["lr", "xgb"])
+def test_nan_is_refused_and_whoever_sends_it_is_named(model: str) -> None:
+    found = run(hostile(model, tampering="nan"))
+    assert {entry["client"] for entry in found.outcome.rejected} == set(found.hostile)
+    assert len(found.outcome.rejected) == 3 * ROUNDS
+    named = {entry["client"]: entry for entry in found.outcome.suspects}
+    assert sorted(named) == found.hostile
+    assert all(entry["rounds_flagged"] == entry["refused"] == ROUNDS for entry in named.values())
+
+
+@pytest.mark.parametrize(
+    ("model", "tampering"), [("lr", "sign_flip"), ("lr", "gaussian"), ("xgb", "scale"), ("xgb", "label_flip")]
+)
+def test_hostile_clients_are_named(model: str, tampering: str) -> None:
+    found = run(hostile(model, tampering=tampering))
+    assert [entry["client"] for entry in found.outcome.suspects] == found.hostile
+
+
+@pytest.mark.parametrize("model", ["lr", "xgb"])
+@pytest.mark.parametrize("strategy", ["fedavg", "robust"])
+def test_a_clean_run_names_nobody(model: str, strategy: str) -> None:
+    assert run(hostile(model, count=0, strategy=strategy)).outcome.suspects == []
+
+
+def test_suspects_can_be_left_out() -> None:
+    chosen = hostile("xgb", tampering="label_flip", strategy="fedavg", exclude_suspects=True)
+    found = run(chosen)
+    assert {entry["client"] for entry in found.outcome.rejected} == set(found.hostile)
+    assert {entry["reason"] for entry in found.outcome.rejected} == {"it is a suspect"}
+
+
+def test_a_backdoor_changes_what_the_trigger_gives() -> None:
+    rates = {
+        (strategy, count): run(hostile(tampering="backdoor", strategy=strategy, count=count)).outcome.rounds[-1]
+        for strategy, count in (("fedavg", 0), ("fedavg", 3), ("robust", 3))
+    }
+    planted = {key: scores["backdoor_rate"] for key, scores in rates.items()}
+    assert planted["fedavg", 3] > planted["fedavg", 0]
+    assert planted["robust", 3] < planted["fedavg", 3]
+
+
+@pytest.mark.parametrize("model", ["lr", "xgb"])
+def test_the_same_seed_gives_the_same_run(model: str) -> None:
+    chosen = hostile(model, tampering="gaussian", tampering_settings={"factor": 1.0})
+    first, second = run(chosen), simulate(chosen)
+    for one, other in zip(first.outcome.parameters, second.outcome.parameters, strict=True):
+        assert np.array_equal(one, other)
+    assert first.outcome.suspects == second.outcome.suspects
+    assert first.hostile == second.hostile
+
+
+def test_evidence_survives_a_restart(tmp_path: Path) -> None:
+    chosen, half = (hostile(tampering="gaussian", evaluate_every=1, rounds=rounds) for rounds in (ROUNDS, 2))
+    simulate(half, checkpoints=tmp_path)
+    resumed, whole = simulate(chosen, checkpoints=tmp_path).outcome, run(chosen).outcome
+    assert resumed.suspects
+    assert resumed.suspects == whole.suspects
+    assert all(np.array_equal(a, b) for a, b in zip(resumed.parameters, whole.parameters, strict=True))
+
+
+def test_hostile_clients_are_chosen_by_the_seed() -> None:
+    chosen = [hostile_numbers(hostile(seed=seed), 10) for seed in range(20)]
+    assert all(len(numbers) == 3 for numbers in chosen)
+    assert {number for numbers in chosen for number in numbers} == set(range(10))
+
+
+# ---- a deployed node ----------------------------------------------------------------------------
+
+
+def test_a_node_that_reads_the_settings_stays_honest() -> None:
+    """The client app of a hospital, which makes its own node, given a run config with hostile clients."""
+    outcomes = []
+    for count in (0, 10):
+        chosen = hostile(count=count, tampering="nan", strategy="fedavg")
+        outcomes.append(Federation(LocalGrid(client_app(), chosen), chosen).run())
+    honest, told = outcomes
+    assert told.rejected == []
+    assert all(np.array_equal(a, b) for a, b in zip(honest.parameters, told.parameters, strict=True))
+
+
+def test_the_client_side_does_not_know_of_tampering() -> None:
+    import subprocess
+    import sys
+
+    code = "import sys, fedanon.federated.client; print([m for m in sys.modules if 'federated.hostile' in m])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_deployed_configurations_refuse_it(tmp_path: Path) -> None:
+    (tmp_path / "node.toml").write_text('tampering = "nan"\n')
+    with pytest.raises(ConfigError, match="NodeConfig has no parameter tampering"):
+        NodeConfig.read(tmp_path)
+    (tmp_path / "server.toml").write_text('[run]\nhostile = 1\ntampering = "nan"\n')
+    with pytest.raises(ConfigError, match="Hostile clients are for simulations only"):
+        ServerConfig.read(tmp_path)
+
+
+# ---- settings -----------------------------------------------------------------------------------
+
+
+def test_settings_that_cannot_be() -> None:
+    with pytest.raises(ConfigError, match="There are 10 clients; 11 of them cannot be hostile"):
+        simulate(hostile(count=11))
+    with pytest.raises(UnknownComponentError, match=r"Unknown tampering 'sign_flop'\. Did you mean 'sign_flip'"):
+        simulate(hostile(tampering="sign_flop"))
+    with pytest.raises(ConfigError, match="'local' only"):
+        simulate(hostile(), engine="ray")
+    with pytest.raises(ConfigError, match="'kept_share' of the strategy 'robust' must lie between 0 and 1"):
+        simulate(hostile(strategy_settings={"kept_share": 1.5}))
+    with pytest.raises(ConfigError, match="trees are united by 'fedavg' or 'robust'"):
+        simulate(hostile("xgb", strategy="krum"))

@@ -1,0 +1,130 @@
+"""What the robust rule and the suspicion rest on: Krum against Flower's, trees as vectors, scores of unlikeness."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fedanon.federated.client import client_app
+from fedanon.federated.engine_local import LocalGrid
+from fedanon.federated.krum import closest_together, krum_scores
+from fedanon.federated.strategies import make_strategy
+from fedanon.federated.suspicion import MAX_SCORE, MIN_ROUNDS, UNLIKE, Suspicion, unlikeness
+from fedanon.federated.tree_probes import margins, probe_rows
+from fedanon.models.trees import Tree, write_trees
+from tests.federated.conftest import settings
+from tests.federated.test_strategies import replies
+
+
+def test_krum_is_flowers_where_all_weights_are_equal() -> None:
+    LocalGrid(client_app(), settings())  # messages can be made from now on
+    sent = replies(3, np.float64, read=True)
+    for reply in sent:
+        reply.content["metrics"]["num-examples"] = 100
+    ours, _ = make_strategy("robust", {}).aggregate_train(1, sent)
+    theirs, _ = make_strategy("multikrum", {"num_malicious_nodes": 2, "num_nodes_to_select": 4}).aggregate_train(
+        1, sent
+    )
+    assert ours is not None
+    assert theirs is not None
+    for name, array in theirs.items():
+        assert np.allclose(ours[name].numpy(), array.numpy(), rtol=1e-12)
+
+
+def test_krum_scores_by_hand() -> None:
+    # four points on a line; f = 1 leaves the one nearest neighbour
+    assert krum_scores(np.array([[0.0], [1.0], [3.0], [10.0]]), 1).tolist() == [1, 1, 4, 49]
+    assert krum_scores(np.array([[0.0], [1.0]]), 0).tolist() == [0, 0]
+
+
+@given(st.integers(1, 12), st.integers(0, 2**32 - 1))
+def test_some_are_kept_and_the_far_ones_are_not(count: int, seed: int) -> None:
+    vectors = np.random.default_rng(seed).normal(size=(count, 5))
+    far = count * 3 // 10
+    vectors[:far] += 1e3
+    kept = closest_together(vectors, hostile_share=0.3, kept_share=0.5)
+    assert len(kept) == max(1, -(-count // 2))
+    assert all(place >= far for place in kept)
+
+
+def grown(rng: np.random.Generator, depth: int, width: int) -> Tree:
+    """A whole tree of random splits."""
+    inner, nodes = 2**depth - 1, 2 ** (depth + 1) - 1
+    place = np.arange(nodes)
+    left = np.where(place < inner, 2 * place + 1, -1).astype(np.int32)
+    value = np.where(place < inner, rng.uniform(0.01, 0.99, nodes), rng.normal(size=nodes)).astype(np.float32)
+    feature = rng.integers(0, width, nodes).astype(np.int32)
+    right = np.where(place < inner, 2 * place + 2, -1).astype(np.int32)
+    return Tree(left=left, right=right, feature=feature, value=value, default_left=np.zeros(nodes, dtype=np.int32))
+
+
+def test_margins_are_xgboosts() -> None:
+    from xgboost import Booster, DMatrix
+
+    rng = np.random.default_rng(0)
+    trees, rows = [grown(rng, 4, 6) for _ in range(3)], rng.random((200, 6)).astype(np.float32)
+    booster = Booster({"nthread": 1})
+    booster.load_model(bytearray(write_trees(trees, n_features=6)))
+    expected = booster.predict(DMatrix(rows, nthread=1), output_margin=True)
+    assert np.allclose(margins(trees, rows), expected, atol=1e-5)
+
+
+def test_every_leaf_that_can_be_reached_has_a_probe_that_falls_into_it() -> None:
+    tree = grown(np.random.default_rng(1), 3, 50)  # so many features that no path asks for one twice
+    found = margins([tree], probe_rows([tree], 50))
+    assert found.tolist() == tree.value[tree.leaves].tolist()
+
+
+@pytest.mark.parametrize("depth", [0, 5])
+def test_probes_lie_inside_the_features(depth: int) -> None:
+    rows = probe_rows([grown(np.random.default_rng(seed), depth, 3) for seed in range(4)], 3)
+    assert rows.shape == (4 * 2**depth, 3)
+    assert ((rows >= 0) & (rows <= 1)).all()
+
+
+# ---- suspicion ----------------------------------------------------------------------------------
+
+
+def around(rng: np.random.Generator, count: int, far: int, by: float) -> np.ndarray:
+    vectors = rng.normal(size=(count, 40))
+    vectors[:far] += by
+    return vectors
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_far_vectors_are_unlike_and_the_others_are_not(seed: int) -> None:
+    scores = unlikeness(around(np.random.default_rng(seed), 10, 3, 20.0))
+    assert (scores[:3] > UNLIKE).all()
+    assert (scores[3:] < UNLIKE).all()
+
+
+def test_one_odd_coordinate_is_no_reason() -> None:
+    vectors = around(np.random.default_rng(0), 10, 0, 0.0)
+    vectors[0, 0] += 1e6
+    assert (unlikeness(vectors) < UNLIKE).all()
+
+
+def test_equal_vectors_are_alike_and_another_among_them_is_not() -> None:
+    vectors = np.ones((6, 3))
+    assert unlikeness(vectors).tolist() == [0.0] * 6
+    vectors[2] = 2
+    assert unlikeness(vectors).tolist() == [0, 0, MAX_SCORE, 0, 0, 0]
+
+
+def test_a_client_is_named_once_there_is_enough_evidence() -> None:
+    suspicion, rng = Suspicion(), np.random.default_rng(0)
+    new = [suspicion.look(dict(enumerate(around(rng, 10, 1, 20.0)))) for _ in range(MIN_ROUNDS + 2)]
+    assert new == [[]] * (MIN_ROUNDS - 1) + [[0], [], []]
+    (told,) = suspicion.suspects()
+    assert (told["client"], told["rounds"], told["rounds_flagged"], told["refused"]) == (0, 5, 5, 0)
+    assert told["score"] > UNLIKE
+    assert Suspicion.restored(suspicion.to_keep()).suspects() == suspicion.suspects()
+
+
+def test_few_updates_are_not_compared() -> None:
+    suspicion = Suspicion()
+    for _ in range(9):
+        suspicion.look({0: np.zeros(3), 1: np.zeros(3), 2: np.full(3, 1e6)}, refused=[7])
+    assert suspicion.clients == [7]
