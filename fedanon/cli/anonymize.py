@@ -51,7 +51,7 @@ def anonymize(
     """
     from fedanon.data.manifest import file_sha256
 
-    k, more = _requirement(k, require)
+    k, more = asked_of_classes(k, require)
     anonymizer = make_anonymizer(method, k, {**options.parse_settings(settings), **more})
     with audited(audit, "anonymize") as entry:
         entry |= {"method": method, "parameters": asdict(anonymizer), "seed": seed}
@@ -109,7 +109,7 @@ def _columns_of(anonymizer: Anonymizer) -> set[str]:
     return {getattr(model, "column", "") for model in getattr(anonymizer, "required", ())}
 
 
-def _requirement(k: int | None, require: str | None) -> tuple[int | None, dict[str, str]]:
+def asked_of_classes(k: int | None, require: str | None) -> tuple[int | None, dict[str, str]]:
     """k from either option, and what is required beyond as a setting of the method."""
     from fedanon.privacy.requirements import split_k
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fedanon.cli import options
-from fedanon.cli.anonymize import _requirement
+from fedanon.cli.anonymize import asked_of_classes
 from fedanon.cli.output import console, json_text, print_json, print_table
 from fedanon.cli.runs import make_anonymizer
 from fedanon.errors import ConfigError, PrivacyViolationError
@@ -116,7 +116,7 @@ def _scene(
 
     if release is not None:
         return Scene(table, _read(release, table), None, seed)
-    k, more = _requirement(k, require)
+    k, more = asked_of_classes(k, require)
     anonymizer = make_anonymizer(method, k, {**options.parse_settings(settings), **more})
     return Scene(table, anonymizer.anonymize(table, rng=seed), anonymizer, seed)
 

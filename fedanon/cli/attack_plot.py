@@ -11,8 +11,8 @@ from fedanon.cli.figures import new_figure, save_figure
 if TYPE_CHECKING:
     from fedanon.attacks.base import AttackResult
 
-#: a rate within this share of the axis of its end has its number on the other side
-NEAR_END = 0.86
+#: share of the axis that the number of a rate takes, with room
+NUMBER_WIDTH = 0.1
 
 
 def draw_attacks(results: Sequence[AttackResult], title: str, path: Path) -> None:
@@ -37,8 +37,7 @@ def _draw(axes: Any, place: int, one: AttackResult) -> None:
     axes.plot(
         one.baseline, place, color=INK, marker="|", markersize=15, markeredgewidth=2, linestyle="none", clip_on=False
     )
-    left = max(one.high, one.baseline) > NEAR_END
-    at = min(one.low, one.baseline) if left else max(one.high, one.baseline)
+    at, left = _number_place(one)
     axes.annotate(
         f"{one.rate:.1%}",
         (at, place),
@@ -49,6 +48,16 @@ def _draw(axes: Any, place: int, one: AttackResult) -> None:
         fontsize=8.5,
         color=INK,
     )
+
+
+def _number_place(one: AttackResult) -> tuple[float, bool]:
+    """Where the number of a rate stands, and whether to the left of it: beside the interval, not on the baseline."""
+    in_the_way = one.high <= one.baseline < one.high + NUMBER_WIDTH
+    right = max(one.high, one.baseline) if in_the_way else one.high
+    if right + NUMBER_WIDTH <= 1:
+        return right, False
+    in_the_way = one.low - NUMBER_WIDTH < one.baseline <= one.low
+    return min(one.low, one.baseline) if in_the_way else one.low, True
 
 
 def _frame(axes: Any, names: Sequence[str], title: str) -> None:

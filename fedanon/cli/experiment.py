@@ -117,6 +117,7 @@ def show(
     """The numbers of an experiment: means over seeds with 95 % intervals."""
     from fedanon.harness.frames import against_baseline, summary, wide
     from fedanon.harness.result_set import read_results
+    from fedanon.report.places import with_series
     from fedanon.report.tables import key_measures
 
     found = read_results(_existing(results))
@@ -129,7 +130,8 @@ def show(
         if not found.manifest["baseline"]:
             raise ConfigError("The experiment names no baseline.")
         frame = against_baseline(frame, found.manifest["baseline"])
-    table = summary(frame)
+    # a label that stands for several settings is shown with them
+    table = summary(frame.assign(label=with_series(frame)["series"]))
     if as_json:
         print_json([dict(zip(table.columns, row, strict=True)) for row in _plain(table)])
         return

@@ -30,8 +30,8 @@ def figures_of(name: str, frame: pd.DataFrame, curves: pd.DataFrame, styles: Sty
         "and risk, the top left one for usefulness and risk."
     )
     costs = _across_k if several(frame["k"].dropna()) else _side_by_side
-    found = [make_figure(f"{name}-trade-off", "The trade-off", caption, pairs), costs(name, frame, styles)]
-    found += [loss_and_time(name, frame, styles), loss_and_requirement(name, frame, styles)]
+    found = [make_figure(f"{name}-trade-off", "The trade-off", caption, pairs)]
+    found += [loss_and_requirement(name, frame, styles), costs(name, frame, styles), loss_and_time(name, frame, styles)]
     if len(curves):
         found += [convergence(name, curves, styles)]
     return [figure for figure in found if figure is not None]

@@ -18,7 +18,7 @@ def loss_and_requirement(name: str, frame: pd.DataFrame, styles: Styles) -> Figu
     loss = first_of(frame, LOSS)
     if loss is None or REQUIRE not in frame or not several(frame[REQUIRE]):
         return None
-    numbers = frame[(frame["measure"] == loss) & frame["k"].notna()]
+    numbers = frame[(frame["measure"] == loss) & frame["k"].notna()].fillna({REQUIRE: ""})
     order = {text: float(place) for place, text in enumerate(dict.fromkeys(numbers[REQUIRE]))}
     numbers = numbers.assign(place=numbers[REQUIRE].map(order)).drop(columns=REQUIRE)
     panels = []
@@ -26,7 +26,7 @@ def loss_and_requirement(name: str, frame: pd.DataFrame, styles: Styles) -> Figu
         for title, part in panels_of(at_k.drop(columns="place")):
             where = ", ".join(filter(None, [title, f"k = {k}"]))
             panels.append(_panel(panel_title(loss, where), at_k.loc[part.index], order, styles))
-    caption = "One line a method; means over seeds. What is required beyond k grows stricter from model to model."
+    caption = "One line a method; means over seeds. Requirements stand in the order of the experiment."
     return make_figure(f"{name}-requirements", "What every requirement costs", caption, panels)
 
 
