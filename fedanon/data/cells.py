@@ -97,7 +97,7 @@ Cells = Intervals | Nodes | Numbers
 
 def whole_range(attribute: Numeric, count: int) -> Intervals:
     """Intervals that say nothing: the declared range, ``count`` times."""
-    return Intervals(np.full(count, attribute.low), np.full(count, attribute.high))
+    return Intervals(np.full(count, float(attribute.low)), np.full(count, float(attribute.high)))
 
 
 def is_suppressed(cells: Cells, attribute: Numeric | Categorical) -> NDArray[np.bool_]:

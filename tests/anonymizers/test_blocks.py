@@ -96,6 +96,8 @@ def run_script(script: str) -> Any:
 
 INTERRUPTED = """
 import json, os, signal, threading, time
+# a shell that starts jobs in the background has them ignore interrupts
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from multiprocessing import active_children
 import numpy as np
 from fedanon.anonymizers.blocks import Blocks

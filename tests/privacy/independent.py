@@ -23,13 +23,15 @@ Members = list[int]
 
 
 class Published:
-    """A published table: its classes, and who is in them."""
+    """A published table: its classes, and who is in them. A row that shows nothing at all is in none."""
 
     def __init__(self, frame: pd.DataFrame, schema: Schema, persons: Sequence[int] | None) -> None:
         self.schema = schema
         self.quasi = [a.name for a in schema.quasi_identifiers]
-        self.rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
-        self.persons = list(range(len(frame))) if persons is None else list(persons)
+        rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
+        everyone = list(range(len(frame))) if persons is None else list(persons)
+        shown = [i for i, row in enumerate(rows) if set(row.values()) - {"*", None}]
+        self.rows, self.persons = [rows[i] for i in shown], [everyone[i] for i in shown]
         classes: dict[tuple[Any, ...], Members] = defaultdict(list)
         for i, row in enumerate(self.rows):
             classes[tuple(str(row[name]) for name in self.quasi)].append(i)
