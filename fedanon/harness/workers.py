@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -15,9 +15,6 @@ from multiprocessing import connection, get_context, parent_process
 from fedanon.anonymizers.ray_cluster import ray_cluster
 from fedanon.errors import FedanonError
 from fedanon.harness.tasks.base import Outcome, Task
-
-#: a task in flight when its process died may be innocent, so it gets a second chance
-MAX_DEATHS = 2
 
 
 @dataclass(frozen=True)
@@ -45,28 +42,30 @@ def compute(task: Task) -> Done:
 
 
 def over_processes(tasks: Iterable[tuple[str, Task]], workers: int) -> Iterator[tuple[str, Done]]:
-    """Results as they come, by the key given with each task."""
-    waiting = deque(tasks)
-    deaths: Counter[str] = Counter()
-    while waiting:
+    """Results as they come, by the key given with each task.
+
+    Tasks in flight when a process died are tried again at the end, each alone, so that a death accuses no other.
+    """
+    waiting: deque[tuple[str, Task]] = deque(tasks)
+    suspects: deque[tuple[str, Task]] = deque()
+    while waiting or suspects:
+        queue, width = (waiting, workers) if waiting else (suspects, 1)
         running: dict[Future[Done], tuple[str, Task]] = {}
         try:
-            with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_end_with_parent) as pool:
-                while waiting or running:
+            with ProcessPoolExecutor(width, mp_context=get_context("spawn"), initializer=_end_with_parent) as pool:
+                while queue or running:
                     # only as many as there are workers: those in flight are the suspects when one dies
-                    while waiting and len(running) < workers:
-                        key, task = waiting.popleft()
+                    while queue and len(running) < width:
+                        key, task = queue.popleft()
                         running[pool.submit(compute, task)] = key, task
                     for future in wait(running, return_when=FIRST_COMPLETED).done:
                         done = future.result()
                         yield running.pop(future)[0], done
         except BrokenProcessPool:
-            for key, task in running.values():
-                deaths[key] += 1
-                if deaths[key] < MAX_DEATHS:
-                    waiting.append((key, task))
-                else:
-                    yield key, Done(None, 0.0, "its process died (out of memory?)")
+            if queue is waiting:
+                suspects.extend(running.values())
+            else:
+                yield from ((key, Done(None, 0.0, "its process died (out of memory?)")) for key, _ in running.values())
 
 
 def over_ray(tasks: Iterable[tuple[str, Task]], workers: int) -> Iterator[tuple[str, Done]]:
