@@ -125,11 +125,12 @@ class _Lattice:
 
     def _suppressed(self, node: Node) -> NDArray[np.bool_]:
         """Which distinct records are in classes that do not keep the claim."""
-        claim, classes = self._method.claim(), self._classes(node)
+        claim = self._method.claim()
         if isinstance(claim, Combined):
             return self._broken(node, claim)
         if self._table.persons is not None:
             return self._broken(node, Combined(k=KAnonymity(k=self._method.k), models=()))
+        classes = self._classes(node)
         return np.asarray(np.bincount(classes, weights=self._weights)[classes] < self._method.k)
 
     def _broken(self, node: Node, claim: Combined) -> NDArray[np.bool_]:

@@ -97,4 +97,4 @@ def _with_sensitive(schema: Schema, column: str) -> Schema:
 
 def people_of(table: Table) -> Groups:
     """The rows of each person."""
-    return Groups.of(np.arange(len(table)) if table.persons is None else table.persons)
+    return Groups.of(table.person_of_row)

@@ -48,7 +48,7 @@ class Scene:
         if self.anonymizer is None:
             return None
         rng = self.rng("members")
-        people = np.arange(len(self.table)) if self.table.persons is None else self.table.persons
+        people = self.table.person_of_row
         outside = rng.random(self.table.n_persons) < CONTROL_SHARE
         inside = self.table.take(np.flatnonzero(~outside[people]))
         return Members(inside, self.released(inside, "members"), self.table.take(np.flatnonzero(outside[people])))

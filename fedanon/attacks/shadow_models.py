@@ -56,7 +56,7 @@ def shadows(scene: Scene, learner: Learner, *, count: int, people: int, rng: np.
 
 def _some_people(table: Table, people: int, rng: np.random.Generator) -> tuple[Table, NDArray[np.int64]]:
     """The rows of people drawn at random, and the number of each row's person."""
-    person = np.arange(len(table)) if table.persons is None else table.persons.astype(np.int64)
+    person = table.person_of_row.astype(np.int64)
     chosen = np.isin(person, rng.permutation(table.n_persons)[:people])
     rows = np.flatnonzero(chosen)
     return table.take(rows), np.unique(person[rows], return_inverse=True)[1]

@@ -128,6 +128,11 @@ class Table:
         """Number of people in the table."""
         return len(self) if self.persons is None else int(self.persons.max(initial=-1)) + 1
 
+    @property
+    def person_of_row(self) -> IntArray:
+        """Number of the person of each row, where a row is a person too."""
+        return np.arange(len(self), dtype=np.int32) if self.persons is None else self.persons
+
     def take(self, rows: NDArray[Any] | Sequence[int]) -> Table:
         """The table of some rows, in the given order."""
         rows = np.asarray(rows)
