@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from fedanon.federated.together.budget import Budget
 from fedanon.federated.together.disclosure import Disclosure, Noisy, Plain, Secure, SecureNoisy, Threshold
 from fedanon.federated.together.noise import check_opendp
 from fedanon.federated.together.plan import Plan
-from fedanon.federated.together.questions import Asked
+from fedanon.federated.together.questions import FINAL, Asked
 from fedanon.federated.together.regions import Regions
 from fedanon.parameters import parameter
 from fedanon.privacy.federation_count import FederationCount
@@ -27,6 +27,15 @@ from fedanon.privacy.k_anonymity import KAnonymity
 Counts = NDArray[np.int64]
 #: asks all clients: counts of rows and of people (the same where rows are people), one line a client or one for all
 Ask = Callable[[Asked], tuple[Counts, Counts]]
+
+
+class FinalNoise(TypedDict):
+    """See :func:`~fedanon.federated.together.bounds.lower_bound`."""
+
+    scale: float
+    draws: float
+    doubt: float
+    slack: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,6 +123,15 @@ class FederatedAnonymizer(ABC):
         by up to k_local.
         """
         return n_clients * (self.k_local - 1) if self.noisy else 0
+
+    def final_noise(self, n_clients: int) -> FinalNoise:
+        """What the final count does not tell."""
+        return {
+            "scale": self.scale(FINAL),
+            "draws": self.disclosure.draws(n_clients),
+            "doubt": self.doubt,
+            "slack": self.slack(n_clients),
+        }
 
     # ---- the claim ------------------------------------------------------------------------------
 

@@ -1,15 +1,16 @@
 """Growth on few noisy counts: what differential privacy leaves of the questions.
 
-Every question costs every client some of its epsilon, so two are asked before the final count: histograms along each
-axis, of all rows and then of a few large regions. Between and after these answers regions are cut as if the axes were
-independent inside them: a part's histogram along another axis is that of the whole, scaled to the part's rows.
+Every question costs every client some of its epsilon. The first asks for the histograms of all rows, along each axis;
+then regions are cut as if the axes were independent inside them: a part's histogram along another axis is that of the
+whole, scaled to the part's rows. Where that goes wrong, counts tell: regions are cut to a size at which the noise of
+the next, better count is small beside them, counted, and cut on. A count costs little, since a row is in one region
+only, where histograms along eight axes count it eight times.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,17 +20,13 @@ from fedanon.federated.together.axes import MOST_BUCKETS, Axis
 from fedanon.federated.together.budget import Budget
 from fedanon.federated.together.cuts import Cut, Floor, Histogram, best_cut
 from fedanon.federated.together.method import Ask
-from fedanon.federated.together.noise import reach
-from fedanon.federated.together.questions import FINAL, Question
+from fedanon.federated.together.questions import FINAL, Question, count_only
 from fedanon.federated.together.regions import GrowingRegions
 
-#: most buckets of a histogram: of all rows as many as there are (a country that most are from must stand out), of a
-#: large region few
-GRAINS = {1: MOST_BUCKETS, 2: 8}
-#: a region is large if it has this many times the rows by which noise is off in a bucket
-LARGE = 8
-#: among so many regions the doubt is divided, while their number is not known
-EXPECTED_REGIONS = 1000
+#: a region is cut before it is counted if it has twice this many times the rows by which the count is off
+ROOM = 4
+#: rows the last regions should have, in multiples of what the final count can confirm: some turn out smaller
+RESERVE = 1.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +51,14 @@ class Foretold:
         weights = (*self.weights[:axis], kept, *self.weights[axis + 1 :])
         return Foretold(float(self.rows * kept.sum() / whole.sum()), weights)
 
+    def corrected(self, counted: int, deviation: float) -> Foretold:
+        """What is thought after a count: it and what was foretold weigh by their precision.
+
+        What was foretold may be off by all of itself.
+        """
+        trust = self.rows**2 / (self.rows**2 + deviation**2)
+        return replace(self, rows=max(self.rows + trust * (counted - self.rows), 0.5))
+
 
 class PrivateGrowth:
     """Regions grown on a budget.
@@ -61,59 +66,74 @@ class PrivateGrowth:
     Parameters
     ----------
     axes : the quasi-identifiers.
-    k : number of people a class must be sure to have.
-    budget : of each client.
+    need : number of people a region must have so that the final count can confirm it.
+    budget : of each client; step 1 is for histograms, those after it for counts.
     draws : how many noises are in a sum over all clients.
-    doubt : probability that some class is smaller than its lower bound says.
     """
 
-    def __init__(self, axes: Sequence[Axis], k: int, *, budget: Budget, draws: float, doubt: float) -> None:
+    def __init__(self, axes: Sequence[Axis], need: int, *, budget: Budget, draws: float) -> None:
         self.axes = axes
         self.regions = GrowingRegions([axis.n_bins for axis in axes])
-        self._k = k
+        self._smallest = int(RESERVE * need)
         self._budget = budget
         self._draws = draws
-        self._doubt = doubt
-        even = tuple(np.ones(axis.n_bins) for axis in axes)
-        self._open = {0: Foretold(0.0, even)}
+        self._open: dict[int, Foretold] = {}
 
     def run(self, ask: Ask) -> GrowingRegions:
         """Grow until regions are as small as the final count can confirm."""
-        self._learn(ask, 1)
-        self._grow(int(LARGE * self._deviation(2)))
-        self._learn(ask, 2)
-        log_doubt = float(np.log(self._doubt / EXPECTED_REGIONS))
-        self._grow(self._k + reach(self._budget.scale(FINAL), self._draws, log_doubt))
+        self._open[0] = self._histograms_of_all(ask)
+        self._part_missing()
+        for step in sorted(set(self._budget.shares) - {1, FINAL}):
+            deviation = float(np.sqrt(2 * self._draws) * self._budget.scale(step))
+            self._grow(ROOM * deviation)
+            self._count(ask, deviation)
+        self._grow(self._smallest)
         return self.regions
-
-    def _deviation(self, step: int) -> float:
-        """Standard deviation of a bucket of a step, summed over the clients."""
-        return float(np.sqrt(2 * self._draws) * self._budget.scale(step, len(self.axes)))
 
     # ---- questions ------------------------------------------------------------------------------
 
-    def _learn(self, ask: Ask, step: int) -> None:
-        """Ask for the histograms of the open regions, and change by them what is thought of these."""
-        asked = np.array(sorted(self._open), dtype=np.int32)
-        grain = np.full((len(asked), len(self.axes)), GRAINS[step], dtype=np.int32)
-        question = Question(self.regions.router, asked, *self.regions.boxes(asked), grain)
+    def _histograms_of_all(self, ask: Ask) -> Foretold:
+        """What all histograms tell; they are as fine as can be: a country that most are from must stand out."""
+        root = np.zeros(1, dtype=np.int32)
+        grain = np.full((1, len(self.axes)), MOST_BUCKETS, dtype=np.int32)
+        question = Question(self.regions.router, root, *self.regions.boxes(root), grain)
         layout, (rows, _) = question.layout(self.axes), ask(question)
-        for position, region in enumerate(asked.tolist()):
-            counts = [layout.part(rows, position, a).sum(axis=0) for a in range(len(self.axes))]
-            starts = [layout.starts(position, a) for a in range(len(self.axes))]
-            self._open[region] = _corrected(
-                self._open[region], starts, question.high[position], counts, self._deviation(step)
-            )
+        counts = [layout.part(rows, 0, a).sum(axis=0) for a in range(len(self.axes))]
+        # one of few buckets has less noise in its sum
+        found = np.average([counted.sum() for counted in counts], weights=[1 / len(counted) for counted in counts])
+        n_rows = max(float(found), 1.0)
+        weights = []
+        for a, counted in enumerate(counts):
+            lengths = np.diff(np.append(layout.starts(0, a), self.axes[a].n_bins))
+            weights.append(np.repeat(onto_total(counted.astype(np.float64), n_rows) / lengths, lengths))
+        return Foretold(n_rows, tuple(weights))
+
+    def _count(self, ask: Ask, deviation: float) -> None:
+        """Ask for the rows of the open regions, and change by them what is thought of these."""
+        asked = np.array(sorted(self._open), dtype=np.int32)
+        grain = count_only(len(asked), len(self.axes))
+        question = Question(self.regions.router, asked, *self.regions.boxes(asked), grain)
+        rows, _ = ask(question)
+        for region, counted in zip(asked.tolist(), rows.sum(axis=0).tolist(), strict=True):
+            self._open[region] = self._open[region].corrected(counted, deviation)
 
     # ---- cuts without questions -----------------------------------------------------------------
 
-    def _grow(self, smallest: int) -> None:
-        floor, waiting = Floor(smallest, 1), list(self._open)
+    def _part_missing(self) -> None:
+        """Regions of their own for missing numbers: who shares a region with them publishes everything."""
+        known = 0
+        for a, axis in enumerate(self.axes):
+            if axis.tree is None and axis.missing > 0 and self._open[known].weights[a].sum() > 0:
+                known, _ = self._apply(known, Cut(a, 0, axis.missing - 1, 0.0))
+
+    def _grow(self, size: float) -> None:
+        """Cut all regions of twice this size; parts may be as small as the final count can confirm."""
+        floor, waiting = Floor(self._smallest, 1), list(self._open)
         while waiting:
             region = waiting.pop()
-            cut = best_cut(self._histograms(region), floor)
-            if cut:
-                waiting += self._apply(region, cut)
+            if self._open[region].rows >= 2 * size:
+                cut = best_cut(self._histograms(region), floor)
+                waiting += self._apply(region, cut) if cut else ()
 
     def _histograms(self, region: int) -> list[Histogram | None]:
         low, high = self.regions.low[region].tolist(), self.regions.high[region].tolist()
@@ -126,42 +146,6 @@ class PrivateGrowth:
         for part, side in zip(parts, (inside, ~inside), strict=True):
             self._open[part] = whole.part(cut.axis, side)
         return parts
-
-
-def _corrected(
-    foretold: Foretold,
-    starts: Sequence[NDArray[np.int32]],
-    high: NDArray[np.int32],
-    counts: Sequence[NDArray[np.int64]],
-    deviation: float,
-) -> Foretold:
-    """What is thought after an answer: what was foretold of a bucket and its count weigh by their precision.
-
-    What was foretold may be off by all of itself; before the first answer nothing is, and counts are taken as they are.
-    """
-    found = _n_rows(counts)
-    rows = found if foretold.rows == 0 else _weighed(foretold.rows, found, deviation)
-    weights = []
-    for old, first, last, counted in zip(foretold.weights, starts, high.tolist(), counts, strict=True):
-        bucket = np.repeat(np.arange(len(first)), np.diff(np.append(first, last + 1)))
-        inside = old[int(first[0]) : last + 1]
-        within = np.maximum(np.bincount(bucket, inside), 1e-9)
-        expected = foretold.rows * within / within.sum()
-        now = np.asarray(counted, dtype=np.float64) if foretold.rows == 0 else _weighed(expected, counted, deviation)
-        new = np.zeros(len(old))
-        new[int(first[0]) : last + 1] = inside * (onto_total(now, rows) / within)[bucket]
-        weights.append(new)
-    return Foretold(rows, tuple(weights))
-
-
-def _weighed(expected: Any, counted: Any, deviation: float) -> Any:
-    return expected + expected**2 / (expected**2 + deviation**2) * (counted - expected)
-
-
-def _n_rows(counts: Sequence[NDArray[np.int64]]) -> float:
-    """Rows of a region by all its histograms; one of few buckets has less noise in its sum."""
-    weights = [1 / len(counted) for counted in counts]
-    return max(float(np.average([counted.sum() for counted in counts], weights=weights)), 1.0)
 
 
 def onto_total(counts: FloatArray, total: float) -> FloatArray:

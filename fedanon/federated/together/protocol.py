@@ -66,8 +66,8 @@ class Agreeing:
         merging = Merging(
             regions,
             self._axes,
-            answers.people.sum(axis=0),
-            self._bound(len(leaves), len(answers.clients)),
+            totals := answers.people.sum(axis=0),
+            self._bound(totals, len(answers.clients)),
             additive=not self._persons,
             suppress=method.noisy,
         )
@@ -83,9 +83,10 @@ class Agreeing:
 
         def without(left: Sequence[int]) -> int:
             rows = [answers.clients.index(number) for number in left]
-            totals, members = self._summed(classes, leaves, answers.people[rows].sum(axis=0))
-            bound = self._bound(len(leaves), len(left))
-            return min(bound(int(n), int(m)) for n, m in zip(totals, members, strict=True))
+            counted = answers.people[rows].sum(axis=0)
+            bound = self._bound(counted, len(left))
+            summed = self._summed(classes, leaves, counted)
+            return min(bound(int(n), int(m)) for n, m in zip(*summed, strict=True))
 
         return Agreement(method, plan, without, self._asking.traffic)
 
@@ -97,11 +98,9 @@ class Agreeing:
         (np.maximum if self._persons else np.add).at(summed, of_leaf[kept], totals[kept])
         return summed, np.bincount(of_leaf[kept], minlength=len(classes))
 
-    def _bound(self, n_regions: int, n_clients: int) -> LowerBound:
+    def _bound(self, totals: Counts, n_clients: int) -> LowerBound:
         method = self._method
-        draws = method.disclosure.draws(n_clients)
-        scale, slack = method.scale(FINAL), method.slack(n_clients)
-        return lower_bound(n_regions, scale=scale, draws=draws, doubt=method.doubt, slack=slack)
+        return lower_bound(totals, method.k, **method.final_noise(n_clients))
 
 
 def check_same_axes(found: Mapping[int, Arrays]) -> list[Axis]:

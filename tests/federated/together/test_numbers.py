@@ -89,7 +89,7 @@ def test_what_the_noise_of_the_final_count_alone_costs() -> None:
         region_of = regions.router.route(bins)
         totals = np.bincount(region_of, minlength=len(regions))[regions.router.leaves]
         noisy = add_shares(totals, 1 / 0.8, 1, seeded_words(0))
-        bound = lower_bound(len(totals), scale=1 / 0.8, draws=1.0, doubt=1e-2, slack=0)
+        bound = lower_bound(noisy, 10, scale=1 / 0.8, draws=1.0, doubt=1e-2, slack=0)
         classes = Merging(regions, axes, noisy, bound, suppress=True).run(10)
         loss, label = loss_of(axes, classes.low, classes.high).mean(axis=1), classes.of_region[region_of]
         found[smallest] = float(np.where(label < 0, 1.0, loss[np.maximum(label, 0)]).mean())

@@ -71,15 +71,33 @@ def test_nothing_sure_is_no_release() -> None:
         noisy([3, 3, 3, 3])
 
 
-def test_lower_bounds_hold_for_every_set_of_regions_at_once() -> None:
-    """Of 50 regions there are 50 sets of one and 1225 of two; these share a half and a quarter of the doubt."""
-    least = lower_bound(50, scale=1.25, draws=2.5, doubt=1e-2, slack=3)
-    assert least(100, 1) == 97 - reach(1.25, 2.5, math.log(1e-2 / 2 / 50))
-    assert least(100, 2) == 97 - reach(1.25, 5.0, math.log(1e-2 / 4 / 1225))
+def test_lower_bounds_of_merged_regions_hold_for_every_set_at_once() -> None:
+    """Of 50 regions there are 1225 sets of two, which share half of the part of the doubt that is about sets."""
+    least = lower_bound(np.full(50, 40), 10, scale=1.25, draws=2.5, doubt=1e-2, slack=3)
+    assert least(100, 2) == 97 - reach(1.25, 5.0, math.log(0.3 * 1e-2 / 2 / 1225))
+
+
+def test_the_doubt_about_single_regions_is_divided_among_those_that_may_be_short() -> None:
+    totals = np.array([12, 12, 13] + [40] * 47)
+    least = lower_bound(totals, 10, scale=1.25, draws=2.5, doubt=1e-2, slack=3)
+    far = reach(1.25, 2.5, math.log(0.7 * 1e-2 / 2 / 3))
+    assert [least(13 + far + more, 1) for more in (-1, 0, 50)] == [9, 10, 10], "k is shown, not how many beyond"
+
+
+def test_short_regions_pass_as_rarely_as_stated() -> None:
+    """Of 200 regions 60 are one short of k: the worst there is. Nearly all of the doubt is used, but not more."""
+    rng, doubt, n_runs = np.random.default_rng(0), 0.2, 4000
+    true, p = np.repeat([9, 40], [60, 140]), math.exp(-1 / 1.25)
+    failed = 0
+    for _ in range(n_runs):
+        totals = true + rng.negative_binomial(1.5, 1 - p, 200) - rng.negative_binomial(1.5, 1 - p, 200)
+        least = lower_bound(totals, 10, scale=1.25, draws=1.5, doubt=doubt, slack=0)
+        failed += any(least(int(total), 1) >= 10 for total in totals[:60])
+    assert 0.3 * doubt < failed / n_runs < 0.7 * doubt + 3 * math.sqrt(0.7 * doubt / n_runs)
 
 
 def test_exact_counts_are_their_own_bounds() -> None:
-    assert lower_bound(50, scale=0.0, draws=0.0, doubt=1e-2, slack=0)(17, 3) == 17
+    assert lower_bound(np.full(50, 9), 10, scale=0.0, draws=0.0, doubt=1e-2, slack=0)(17, 3) == 17
 
 
 def test_small_counts_are_not_told() -> None:

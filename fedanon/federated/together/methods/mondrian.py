@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from fedanon.federated.together import TOGETHER
 from fedanon.federated.together.axes import Axis
+from fedanon.federated.together.bounds import expected_need
 from fedanon.federated.together.cuts import Floor
 from fedanon.federated.together.growth import Growth
 from fedanon.federated.together.method import Ask, FederatedAnonymizer
@@ -28,15 +29,15 @@ class FederatedMondrian(FederatedAnonymizer):
     """
 
     name: ClassVar[str] = "federated_mondrian"
-    #: histograms of all rows, histograms of large regions, the final count
-    shares: ClassVar[Mapping[int, float]] = {1: 0.05, 2: 0.15, FINAL: 0.8}
+    #: histograms of all rows, counts of ever smaller regions, the final count
+    shares: ClassVar[Mapping[int, float]] = {1: 0.06, 2: 0.01, 3: 0.02, 4: 0.05, 5: 0.12, FINAL: 0.74}
 
     def grow(self, axes: Sequence[Axis], n_clients: int, ask: Ask) -> Regions:
-        """Questions until nothing can be cut; with noise only two."""
+        """Questions until nothing can be cut; with noise only five."""
         disclosure = self.disclosure
         if self.noisy:
-            k, draws = self.k + self.slack(n_clients), disclosure.draws(n_clients)
-            return PrivateGrowth(axes, k, budget=self.budget, draws=draws, doubt=self.doubt).run(ask)
+            need = expected_need(self.k, **self.final_noise(n_clients))
+            return PrivateGrowth(axes, need, budget=self.budget, draws=disclosure.draws(n_clients)).run(ask)
         # where nobody tells who has few people, k_local is kept by suppression alone
         floor = Floor(self.k, self.k_local if self.counts == "plain" else 1)
         threshold = 1 if disclosure.exact else self.threshold

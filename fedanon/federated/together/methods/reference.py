@@ -16,7 +16,7 @@ from fedanon.data.hierarchy import IntArray
 from fedanon.errors import ConfigError, InfeasibleError
 from fedanon.federated.together import TOGETHER
 from fedanon.federated.together.axes import MOST_BUCKETS, Axis
-from fedanon.federated.together.bounds import lower_bound
+from fedanon.federated.together.bounds import expected_need
 from fedanon.federated.together.boxes import BoxRegions, NearestBoxes
 from fedanon.federated.together.learning import Learning
 from fedanon.federated.together.method import Ask, FederatedAnonymizer
@@ -25,8 +25,6 @@ from fedanon.federated.together.reference_table import reference_table
 from fedanon.federated.together.regions import Regions
 from fedanon.parameters import parameter
 
-#: among so many regions the doubt is divided, while their number is not known
-EXPECTED_REGIONS = 1000
 #: rows a client should have in a class, in multiples of the threshold below which it is silent
 ROOM = 2
 
@@ -89,9 +87,7 @@ class FederatedReference(FederatedAnonymizer):
         """People a class of the reference must have so that the final count can confirm k of them."""
         if self.counts == "threshold":
             return max(self.k, ROOM * self.threshold * n_clients)
-        scale, draws, slack = self.scale(FINAL), self.disclosure.draws(n_clients), self.slack(n_clients)
-        bound = lower_bound(EXPECTED_REGIONS, scale=scale, draws=draws, doubt=self.doubt, slack=slack)
-        return self.k - bound(0, 1)
+        return expected_need(self.k, **self.final_noise(n_clients))
 
 
 def fitted_boxes(boxes: NearestBoxes, ask: Ask) -> BoxRegions:
