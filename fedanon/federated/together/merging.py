@@ -52,6 +52,7 @@ class Merging:
     least : see :data:`LowerBound`.
     additive : counts of people who have several rows are not: the same people may be in both classes.
     suppress : whether rows may be suppressed.
+    sure : sets of leaves that hold k people together, see :func:`~fedanon.federated.together.bounds.sure_nodes`.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class Merging:
         *,
         additive: bool = True,
         suppress: bool = False,
+        sure: Sequence[NDArray[np.int64]] = (),
     ) -> None:
         self._axes = axes
         self._least = least
@@ -76,9 +78,14 @@ class Merging:
         self._bounds = np.array([least(int(total), 1) for total in totals], dtype=np.int64)
         #: class of every leaf, by the leaf that stands for it; NONE if it is suppressed
         self._of_leaf = np.arange(len(totals))
+        self._sure = sure
 
     def run(self, k: int) -> Classes:
         """Classes that all hold k people for sure."""
+        for first, *others in self._sure:
+            for other in others:
+                self._merge(int(other), int(first))
+            self._bounds[first] = max(k, int(self._bounds[first]))
         while True:
             standing = self._standing
             if not standing.size:
@@ -124,7 +131,9 @@ class Merging:
         self._high[other] = np.maximum(self._high[other], self._high[one])
         self._totals[other] = self._together(self._totals[other], self._totals[one])
         self._members[other] += self._members[one]
-        self._bounds[other] = self._least(int(self._totals[other]), int(self._members[other]))
+        both = self._least(int(self._totals[other]), int(self._members[other]))
+        # whoever is in a part is in the whole, so that joining a class that is sure costs no certainty
+        self._bounds[other] = max(both, int(self._bounds[other]), int(self._bounds[one]))
         self._of_leaf[self._of_leaf == one] = other
 
     def _classes(self, standing: NDArray[np.int64]) -> Classes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Literal, TypedDict
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from fedanon import parameters
 from fedanon.data.cells import Cells
 from fedanon.errors import ConfigError
 from fedanon.federated.together.axes import Axis
+from fedanon.federated.together.bounds import FinalNoise
 from fedanon.federated.together.budget import Budget
 from fedanon.federated.together.disclosure import Disclosure, Noisy, Plain, Secure, SecureNoisy, Threshold
 from fedanon.federated.together.noise import check_opendp
@@ -27,15 +28,6 @@ from fedanon.privacy.k_anonymity import KAnonymity
 Counts = NDArray[np.int64]
 #: asks all clients: counts of rows and of people (the same where rows are people), one line a client or one for all
 Ask = Callable[[Asked], tuple[Counts, Counts]]
-
-
-class FinalNoise(TypedDict):
-    """See :func:`~fedanon.federated.together.bounds.lower_bound`."""
-
-    scale: float
-    draws: float
-    doubt: float
-    slack: int
 
 
 @dataclass(frozen=True, kw_only=True)

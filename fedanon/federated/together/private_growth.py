@@ -24,9 +24,9 @@ from fedanon.federated.together.questions import FINAL, Question, count_only
 from fedanon.federated.together.regions import GrowingRegions
 
 #: a region is cut before it is counted if it has twice this many times the rows by which the count is off
-ROOM = 4
-#: rows the last regions should have, in multiples of what the final count can confirm: some turn out smaller
-RESERVE = 1.25
+ROOM = 3
+#: people a region should have at the end, in parts of what the final count can confirm: two short ones may be merged
+SMALLEST = 0.75
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +66,7 @@ class PrivateGrowth:
     Parameters
     ----------
     axes : the quasi-identifiers.
-    need : number of people a region must have so that the final count can confirm it.
+    need : number of people of a region that the final count can confirm.
     budget : of each client; step 1 is for histograms, those after it for counts.
     draws : how many noises are in a sum over all clients.
     """
@@ -74,13 +74,13 @@ class PrivateGrowth:
     def __init__(self, axes: Sequence[Axis], need: int, *, budget: Budget, draws: float) -> None:
         self.axes = axes
         self.regions = GrowingRegions([axis.n_bins for axis in axes])
-        self._smallest = int(RESERVE * need)
+        self._smallest = max(int(SMALLEST * need), 1)
         self._budget = budget
         self._draws = draws
         self._open: dict[int, Foretold] = {}
 
     def run(self, ask: Ask) -> GrowingRegions:
-        """Grow until regions are as small as the final count can confirm."""
+        """Grow until regions are about as small as the final count can confirm."""
         self._open[0] = self._histograms_of_all(ask)
         self._part_missing()
         for step in sorted(set(self._budget.shares) - {1, FINAL}):
@@ -127,7 +127,7 @@ class PrivateGrowth:
                 known, _ = self._apply(known, Cut(a, 0, axis.missing - 1, 0.0))
 
     def _grow(self, size: float) -> None:
-        """Cut all regions of twice this size; parts may be as small as the final count can confirm."""
+        """Cut all regions of twice this size; parts may be as small as regions will be at the end."""
         floor, waiting = Floor(self._smallest, 1), list(self._open)
         while waiting:
             region = waiting.pop()

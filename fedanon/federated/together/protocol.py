@@ -14,13 +14,13 @@ import numpy as np
 from fedanon.errors import UpdateRejectedError
 from fedanon.federated.together.agreement import Agreement
 from fedanon.federated.together.axes import Axis
-from fedanon.federated.together.bounds import lower_bound
+from fedanon.federated.together.bounds import lower_bound, sure_nodes
 from fedanon.federated.together.conversation import Answers, Arrays, Asking, Conversation
 from fedanon.federated.together.merging import Classes, LowerBound, Merging
 from fedanon.federated.together.method import FederatedAnonymizer
 from fedanon.federated.together.plan import Plan
 from fedanon.federated.together.questions import FINAL, Asked, Counts, Question, count_only
-from fedanon.federated.together.regions import Regions
+from fedanon.federated.together.regions import Regions, Router
 
 
 class Agreeing:
@@ -62,7 +62,7 @@ class Agreeing:
         return answers.rows, answers.people
 
     def _settle(self, regions: Regions, answers: Answers) -> Agreement:
-        method, leaves = self._method, regions.router.leaves
+        method = self._method
         merging = Merging(
             regions,
             self._axes,
@@ -70,6 +70,7 @@ class Agreeing:
             self._bound(totals, len(answers.clients)),
             additive=not self._persons,
             suppress=method.noisy,
+            sure=self._sure(regions.router, totals, len(answers.clients)),
         )
         classes = merging.run(method.k)
         plan = Plan(
@@ -83,24 +84,29 @@ class Agreeing:
 
         def without(left: Sequence[int]) -> int:
             rows = [answers.clients.index(number) for number in left]
-            counted = answers.people[rows].sum(axis=0)
-            bound = self._bound(counted, len(left))
-            summed = self._summed(classes, leaves, counted)
-            return min(bound(int(n), int(m)) for n, m in zip(*summed, strict=True))
+            return int(self._least(classes, regions.router, answers.people[rows].sum(axis=0), len(left)).min())
 
         return Agreement(method, plan, without, self._asking.traffic)
 
-    def _summed(self, classes: Classes, leaves: Counts, totals: Counts) -> tuple[Counts, Counts]:
-        """Counts of the leaves by classes, and the number of leaves in each."""
-        of_leaf = classes.of_region[leaves]
+    def _least(self, classes: Classes, router: Router, totals: Counts, n_clients: int) -> Counts:
+        """People every class holds at least by these counts of the leaves: by their sum, or by some of them."""
+        of_leaf, bound = classes.of_region[router.leaves], self._bound(totals, n_clients)
         kept = of_leaf >= 0
-        summed = np.zeros(len(classes), dtype=np.int64)
+        summed, members = np.zeros(len(classes), dtype=np.int64), np.bincount(of_leaf[kept], minlength=len(classes))
         (np.maximum if self._persons else np.add).at(summed, of_leaf[kept], totals[kept])
-        return summed, np.bincount(of_leaf[kept], minlength=len(classes))
+        least = np.array([bound(int(n), int(m)) for n, m in zip(summed, members, strict=True)])
+        np.maximum.at(least, of_leaf[kept], [bound(int(total), 1) for total in totals[kept]])
+        for leaves in self._sure(router, totals, n_clients):
+            [one, *others] = np.unique(of_leaf[leaves]).tolist()
+            if one >= 0 and not others:
+                least[one] = max(int(least[one]), self._method.k)
+        return least
 
     def _bound(self, totals: Counts, n_clients: int) -> LowerBound:
-        method = self._method
-        return lower_bound(totals, method.k, **method.final_noise(n_clients))
+        return lower_bound(totals, self._method.k, **self._method.final_noise(n_clients))
+
+    def _sure(self, router: Router, totals: Counts, n_clients: int) -> list[Counts]:
+        return sure_nodes(router, totals, self._method.k, **self._method.final_noise(n_clients))
 
 
 def check_same_axes(found: Mapping[int, Arrays]) -> list[Axis]:

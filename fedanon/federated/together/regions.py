@@ -82,6 +82,25 @@ class RegionTree:
             right = (value < self.low[here]) | (value > self.high[here])
             at[moving] = self.left[here] + right
 
+    def sums(self, of_leaves: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Numbers of the leaves, summed over those below every region."""
+        found = np.zeros(len(self), dtype=np.int64)
+        found[self.leaves] = of_leaves
+        for region in np.flatnonzero(self.axis != LEAF)[::-1]:  # parts come after the whole
+            found[region] = found[self.left[region]] + found[self.left[region] + 1]
+        return found
+
+    def leaves_below(self, region: int) -> NDArray[np.int64]:
+        """The leaves that a region was cut into, in order."""
+        found, open_ = [], [region]
+        while open_:
+            at = open_.pop()
+            if self.axis[at] == LEAF:
+                found.append(at)
+            else:
+                open_ += [int(self.left[at]), int(self.left[at]) + 1]
+        return np.sort(np.array(found, dtype=np.int64))
+
     def to_array(self) -> IntArray:
         """For the wire."""
         return np.stack([self.axis, self.low, self.high, self.left]).astype(np.int32)

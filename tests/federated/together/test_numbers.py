@@ -17,12 +17,24 @@ from fedanon.federated.together.bounds import lower_bound
 from fedanon.federated.together.cuts import Floor
 from fedanon.federated.together.growth import Growth
 from fedanon.federated.together.merging import Merging
+from fedanon.federated.together.methods.mondrian import FederatedMondrian
 from fedanon.federated.together.node import TogetherNode
 from fedanon.federated.together.noise_shares import add_shares, seeded_words
 from fedanon.federated.together.questions import Counts, Question
 from tests.federated.together.federations import agree, nodes_of, pooled_counts, releases, settings
 
 MEGABYTE = 10**6
+#: what is lost alone is .2032: with sums noise of epsilon 1 loses less, and of epsilon 4 less than three quarters
+LOST_WITH_NOISE = {
+    ("dp", 1.0): 0.26,
+    ("dp", 2.0): 0.2032,
+    ("dp", 4.0): 0.18,
+    ("dp", 8.0): 0.152,
+    ("secure_dp", 1.0): 0.2032,
+    ("secure_dp", 2.0): 0.18,
+    ("secure_dp", 4.0): 0.152,
+    ("secure_dp", 8.0): 0.14,
+}
 
 
 def test_together_loses_less_than_half_of_what_is_lost_alone() -> None:
@@ -63,14 +75,14 @@ def ncp_alone(node: TogetherNode) -> float:
 @pytest.mark.parametrize("counts", ["dp", "secure_dp"])
 @pytest.mark.parametrize("epsilon", [1.0, 2.0, 4.0, 8.0])
 def test_what_noise_costs(counts: str, epsilon: float) -> None:
-    """Not what was aimed at with epsilon 1: three quarters of what is lost alone (docs/together.md says why)."""
+    """The aim, three quarters of what is lost alone, is reached by sums with epsilon 4, not 1 (docs/together.md)."""
     nodes = adult_nodes(k=10, counts=counts, epsilon=epsilon, randomness="seeded")
     agreement = agree(nodes)
     counted, released = releases(nodes, agreement)
     assert pooled_counts(counted, released)[0] >= 10
     shares = [node.facts.measures["suppressed_share"] for node in nodes]
     print(f"{counts} {epsilon:g}: ncp {mean_ncp(nodes):.4f}, suppressed {np.mean(shares):.4f}, {agreement.traffic}")
-    assert mean_ncp(nodes) < {"dp": 0.35, "secure_dp": 0.25}[counts]
+    assert mean_ncp(nodes) < LOST_WITH_NOISE[counts, epsilon]
 
 
 @pytest.mark.slow
@@ -83,18 +95,19 @@ def test_what_the_noise_of_the_final_count_alone_costs() -> None:
         counts = question.layout(axes).count(bins, None)[None]
         return counts, counts
 
+    noise = FederatedMondrian(k=10, counts="secure_dp").final_noise(10)
     found = {}
     for smallest in (20, 24, 28):
         regions = Growth(axes, Floor(smallest, 1), exact=False, threshold=1, max_rounds=60).run(ask)
         region_of = regions.router.route(bins)
         totals = np.bincount(region_of, minlength=len(regions))[regions.router.leaves]
-        noisy = add_shares(totals, 1 / 0.8, 1, seeded_words(0))
-        bound = lower_bound(noisy, 10, scale=1 / 0.8, draws=1.0, doubt=1e-2, slack=0)
-        classes = Merging(regions, axes, noisy, bound, suppress=True).run(10)
+        words = seeded_words(0)
+        noisy = totals + sum(add_shares(np.zeros_like(totals), noise["scale"], 6, words) for _ in range(10))
+        classes = Merging(regions, axes, noisy, lower_bound(noisy, 10, **noise), suppress=True).run(10)
         loss, label = loss_of(axes, classes.low, classes.high).mean(axis=1), classes.of_region[region_of]
         found[smallest] = float(np.where(label < 0, 1.0, loss[np.maximum(label, 0)]).mean())
     print(f"exact regions, noisy final count: {found}")
-    assert 0.14 < min(found.values()) < 0.17
+    assert 0.14 < min(found.values()) < 0.155
 
 
 @pytest.mark.slow
