@@ -71,13 +71,24 @@ def attack(
         _list(as_json=as_json)
         return
     attacks = attacks_of(suite, _attack_settings(attack_settings))
-    if release is not None and (method or k or require or settings):
-        raise ConfigError("--release is a release that was made; --method, --k, --require and --set make one.")
+    if release is not None:
+        _refuse_to_make(method, k, require, settings)
     table = options.load_table(
         file=file, dataset=dataset, client=client, schema=schema, quasi=quasi, missing=missing, encoding=encoding
     )
     scene = _scene(table, release, method or "mondrian", k, require, settings, seed)
     report = _run(scene, attacks)
+    _publish(scene, report, output, plot, as_json=as_json)
+    _enforce(report, fail_above)
+
+
+def _refuse_to_make(method: str | None, k: int | None, require: str | None, settings: list[str] | None) -> None:
+    if method or k or require or settings:
+        raise ConfigError("--release is a release that was made; --method, --k, --require and --set make one.")
+
+
+def _publish(scene: Scene, report: Report, output: Path | None, plot: Path | None, *, as_json: bool) -> None:
+    """Write and draw what is asked for, then print."""
     document = _document(scene, report)
     if output is not None:
         _write(document, output)
@@ -89,7 +100,6 @@ def attack(
         print_json(document)
     else:
         _report(scene, report, [path for path in (output, plot) if path is not None])
-    _enforce(report, fail_above)
 
 
 def _attack_settings(settings: list[str] | None) -> dict[str, dict[str, str]]:

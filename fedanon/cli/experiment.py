@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 #: coordinates a label stands for
 HIDDEN = ("grid", "task", "method", "settings")
+#: exit code of what Ctrl-C ended, as shells have it
+INTERRUPTED = 130
 
 app = typer.Typer(help="Reproduce tables and figures: one TOML file, one command.", no_args_is_help=True)
 
@@ -61,18 +64,29 @@ def run(
     fresh: Annotated[bool, typer.Option("--fresh", help="Compute again what is finished.")] = False,
     as_json: options.Json = False,
 ) -> None:
-    """Run an experiment. A killed run goes on where it stopped; a finished one is instant."""
-    from fedanon.harness.experiment import read_experiment
+    """Run an experiment. A killed run goes on where it stopped; a finished one is instant.
+
+    Ctrl-C ends running cells at once and writes the tables of those that are finished; the exit code is then 130.
+    """
+    from fedanon.harness.stopping import stop_requests
 
     if engine not in ("processes", "ray"):
         raise ConfigError("--engine takes processes or ray.")
-    experiment = read_experiment(file)
-    folder = _results_folder(file, output)
-    done = _run_with_progress(experiment, folder, workers=workers, engine=engine, fresh=fresh)
-    if as_json:
-        print_json({"experiment": experiment.name, "folder": str(folder), **vars(done)})
-    else:
-        _tell(done, folder)
+    with stop_requests() as stopped:
+        from fedanon.harness.experiment import read_experiment  # takes a moment, in which Ctrl-C may come
+
+        experiment = read_experiment(file)
+        folder = _results_folder(file, output)
+        done = _run_with_progress(experiment, folder, workers=workers, engine=engine, fresh=fresh, stopped=stopped)
+        if as_json:
+            print_json({"experiment": experiment.name, "folder": str(folder), **vars(done)})
+        if done.interrupted:
+            _tell_interrupted(experiment, folder, fresh=fresh)
+        elif not as_json:
+            _tell(done, folder)
+    if done.interrupted:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is written; one more Ctrl-C would only spoil the way out
+        raise typer.Exit(INTERRUPTED)
     if done.failures and not done.computed and not done.kept:
         raise typer.Exit(1)
 
@@ -258,6 +272,17 @@ def _tell(done: Run, folder: Path) -> None:
     if judged is not None:
         out.print(f"{(judged == 'True').sum()} of {len(judged)} published numbers agree within their tolerance.")
     out.print(f"Results: {folder}. Next: fedanon experiment show {folder}; fedanon report {folder} -o report.html")
+
+
+def _tell_interrupted(experiment: Experiment, folder: Path, *, fresh: bool) -> None:
+    """One line for people; standard output may be read by a program."""
+    finished, _ = _progress(experiment, folder)
+    command = "the same command without --fresh" if fresh else "the same command"
+    typer.echo(
+        f"Interrupted: {finished} of {_size(experiment)} cells are finished and in the tables of {folder}; "
+        f"{command} goes on with the others.",
+        err=True,
+    )
 
 
 def _list_failures(failures: list[dict[str, Any]]) -> None:

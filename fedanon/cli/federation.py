@@ -27,7 +27,7 @@ def status(
     insecure: Insecure = False,
     as_json: options.Json = False,
 ) -> None:
-    """Show the nodes, the run, the last round that was kept, and who was left out or silent in it."""
+    """Show the nodes, the run, the last round that was kept, and who was left out, silent or a suspect until then."""
     from fedanon.federated.deployment.status import status as look
 
     found = look(folder, insecure=insecure)
@@ -42,12 +42,32 @@ def status(
         "last checkpoint": f"round {found['checkpoint_round']} of {found['rounds']}",
         "updates left out": len(found["rejected"]),
         "answers missing": len(found["silent"]),
+        "suspects": ", ".join(str(entry["client"]) for entry in found["conduct"] if entry["suspect"]) or "none",
         "finished": "yes" if found["finished"] else "no",
         **{f"{name} expires": _when(days) for name, days in found["days_left"].items()},
     }
     print_table("Federation", ["what", "now"], list(shown.items()))
+    _print_conduct(found["conduct"])
     _print_events(found)
     _warn(found["days_left"])
+
+
+def _print_conduct(conduct: list[dict[str, Any]]) -> None:
+    """Those with whom something is wrong; `--json` has all."""
+    wrong = [entry for entry in conduct if entry["suspect"] or entry["left_out"] or entry["no_answer"]]
+    if wrong:
+        columns = ["client", "left out", "no answer", "updates", "refused or unlike", "score", "suspect"]
+        title = f"Clients with faults: {len(wrong)} of {len(conduct)}{', the first' * (len(wrong) > SHOWN)}"
+        print_table(title, columns, [_conduct_row(entry) for entry in wrong[:SHOWN]])
+    if any(entry["suspect"] for entry in wrong):
+        console().print(
+            "A suspect's updates are refused or unlike the others'; its patients may differ. It is no proof."
+        )
+
+
+def _conduct_row(entry: dict[str, Any]) -> list[Any]:
+    counts = [entry[name] for name in ("left_out", "no_answer", "rounds", "rounds_flagged", "score")]
+    return [str(entry["client"]), *counts, "yes" if entry["suspect"] else "no"]
 
 
 def _print_events(found: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ import typer
 from fedanon.cli import USAGE_ERROR, options
 from fedanon.cli.audit import audited
 from fedanon.cli.output import console
-from fedanon.errors import ConfigError
+from fedanon.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from fedanon.report.document import Document
@@ -42,6 +42,11 @@ def privacy_report(source: Path, output: Path, pdf: Path | None, chosen: Privacy
     if output.suffix.lower() not in (".html", ".htm", ".pdf"):
         raise ConfigError("The report must be a file that ends in .html or .pdf.")
     say = language(chosen.language)
+    if _is_experiment(source):
+        raise ConfigError(
+            f"--privacy takes a released file or the JSON result of a federation; {source.name} is an experiment, "
+            "which `fedanon report` shows without --privacy."
+        )
     with audited(chosen.audit, "report") as entry:
         entry |= {"source": source.name, "language": say.code}
         of_federation = source.is_dir() or source.suffix.lower() == ".json"
@@ -59,6 +64,19 @@ def privacy_report(source: Path, output: Path, pdf: Path | None, chosen: Privacy
             "A promise does not hold, or the file was changed; the report says which.", style="red"
         )
         raise typer.Exit(USAGE_ERROR)
+
+
+def _is_experiment(source: Path) -> bool:
+    """Whether it is what `fedanon experiment` reads or writes: its TOML file, its folder of results, their manifest."""
+    from fedanon.harness.result_set import MANIFEST, read_manifest
+
+    if source.suffix.lower() == ".toml":
+        return True
+    folder = source.parent if source.name == MANIFEST else source
+    try:
+        return "experiment" in read_manifest(folder)
+    except DataError:
+        return False
 
 
 def _of_release(source: Path, say: Language, chosen: PrivacyOptions) -> tuple[Document, bool, dict[str, Any]]:

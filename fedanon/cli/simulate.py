@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 import logging
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fedanon.cli import options
-from fedanon.cli.output import console, print_json, print_table
+from fedanon.cli.output import console, print_json
+from fedanon.cli.simulate_result import print_result
 from fedanon.errors import ConfigError
 
-SHOWN = ("accuracy", "auc_pooled", "auc_client_mean", "log_loss", "f1", "ncp", "linkage", "truthfulness", "seconds")
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+    from fedanon.federated.settings import RunSettings
 
 
 def simulate(
@@ -66,8 +70,7 @@ def simulate(
     """
     from fedanon.federated.settings import RunSettings
 
-    if engine not in ("local", "ray"):
-        raise ConfigError("--engine takes local or ray.")
+    _check_engine(engine)
     method, chosen = _checked_method(method, k, k_local, options.parse_settings(settings))
     run = RunSettings(
         dataset=dataset,
@@ -92,13 +95,13 @@ def simulate(
     result = _run(run, engine, resume)
     if as_json:
         print_json(result)
-        return
-    print_table(
-        f"{method} k={k or '-'}, {model}, {clients} clients, {rounds} rounds",
-        ["measure", "value"],
-        [(name, result.get(name)) for name in SHOWN],
-    )
-    _print_notes(result)
+    else:
+        print_result(f"{method} k={k or '-'}, {model}, {clients} clients, {rounds} rounds", result)
+
+
+def _check_engine(engine: str) -> None:
+    if engine not in ("local", "ray"):
+        raise ConfigError("--engine takes local or ray.")
 
 
 def _dp_settings(epsilon: float | None, delta: float, mode: str, clip: float, *, seeded: bool) -> dict[str, Any]:
@@ -128,64 +131,12 @@ def _checked_method(
     return method, chosen
 
 
-def _print_notes(result: dict[str, Any]) -> None:
-    out = console()
-    out.print("Scores are on raw test rows; ncp, linkage and truthfulness are means over the clients' releases.")
-    if "together" in result:
-        agreed = result["together"]
-        out.print(
-            f"Anonymised together by {len(agreed['clients'])} clients: every class holds at least "
-            f"{agreed['smallest_class_at_least']} people of the federation (confidence {agreed['confidence']:g}); "
-            f"ncp is that of the published cells. {agreed['warning']}"
-        )
-        out.print(_disclosed(agreed))
-    for entry in result["suspects"]:
-        out.print(
-            f"Suspect: client {entry['client']}: its updates were refused or unlike the others' in "
-            f"{entry['rounds_flagged']} of {entry['rounds']} rounds."
-        )
-    if "dp" in result:
-        spent = result["dp"]
-        promise = "" if spent["promised"] else " The noise follows from the seed: nothing is promised."
-        out.print(
-            f"Privacy budget: epsilon {spent['epsilon_spent']:.3g} spent at delta {spent['delta']:g}, unit: "
-            f"{spent['unit']}. It covers {spent['covers']}.{promise}"
-        )
-    for entry in result["rejected"][:10]:
-        out.print(f"Left out: client {entry['client']} in round {entry['round']}: {entry['reason']}")
-
-
-def _disclosed(agreed: dict[str, Any]) -> str:
-    """What the counts gave away, in words."""
-    told = agreed["disclosure"]
-    if "epsilon" not in told:
-        words = {
-            "plain": "the server saw exact counts of every client",
-            "threshold": f"the server saw counts of every client, none below {told.get('threshold')}",
-            "secure": "the server saw sums over all clients only",
-        }
-        return f"Counts: {words[told['counts']]} ({agreed['questions']} questions)."
-    return (
-        f"Counts: epsilon {agreed['epsilon_spent']:g} of each client is spent on {agreed['questions']} questions "
-        f"({agreed['protocols']} protocols), against {told['against']}."
-        + ("" if agreed["promised"] else " The noise follows from the seed: nothing is promised.")
-    )
-
-
-def _run(run: Any, engine: Any, resume: Path | None) -> dict[str, Any]:
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
+def _run(run: RunSettings, engine: Any, resume: Path | None) -> dict[str, Any]:
+    """Simulate, with a bar that shows the scores of the last evaluated round."""
     from fedanon.federated.simulation import simulate as start
 
     logging.getLogger("fedanon").setLevel(logging.ERROR)
-    columns = (
-        TextColumn("round"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.description}"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console(stderr=True), transient=True) as progress:
+    with _progress() as progress:
         task = progress.add_task("preparing the nodes", total=run.rounds)
 
         def show(scores: dict[str, Any]) -> None:
@@ -193,3 +144,16 @@ def _run(run: Any, engine: Any, resume: Path | None) -> dict[str, Any]:
             progress.update(task, completed=scores["round"], description=text)
 
         return start(run, engine=engine, checkpoints=resume, on_round=show).to_dict()
+
+
+def _progress() -> Progress:
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("round"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.description}"),
+        TimeRemainingColumn(),
+    )
+    return Progress(*columns, console=console(stderr=True), transient=True)

@@ -16,6 +16,7 @@ from fedanon.data.audit import AuditLog, audit
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError, FedanonError, PrivacyViolationError
 from fedanon.federated import wire
+from fedanon.federated.dp_ledger import NodeLedger
 from fedanon.federated.dp_training import train_once
 from fedanon.federated.node import Node, make_node
 from fedanon.federated.settings import RunSettings
@@ -23,9 +24,11 @@ from fedanon.federated.sources import load_node_table
 from fedanon.federated.store import NodeStore
 from fedanon.federated.together import memory
 from fedanon.federated.together.answers import pack_counts
+from fedanon.federated.together.disclosure import read_rules
 from fedanon.federated.together.masks import public_key
 from fedanon.federated.together.node import TogetherNode
 from fedanon.federated.together.plan import Plan
+from fedanon.federated.together.signing import Identity
 from fedanon.federated.validation import check_arrays
 from fedanon.models.base import Parameters
 
@@ -51,8 +54,9 @@ def client_app(
     def join(message: Message, context: Context) -> Message:
         node = nodes.together(context)
         key = public_key(memory.secret(context)) if node.method.disclosure.secure else b""
+        signature = Identity.of(context.node_config).signature(context.run_id, node.number, key) if key else b""
         axes = [axis.to_array() for axis in node.axes]
-        return wire.reply_join(message, node.number, node.schema_sha256, node.has_persons, key, axes)
+        return wire.reply_join(message, node.number, node.schema_sha256, node.has_persons, key, axes, signature)
 
     @app.query("count")
     @guarded
@@ -62,6 +66,7 @@ def client_app(
         hospital, arrays = nodes.together(context).hospital, wire.read_arrays(message)
         if not (keys := hospital.keys_of(arrays)):
             return wire.reply_counts(message, pack_counts(hospital.answer(arrays, step)))
+        Identity.of(context.node_config).check(context.run_id, keys, arrays[-1])
         counts = hospital.answer(arrays, step, memory.secret(context))
         memory.keep_peers(context, keys, all_stay=hospital.method.noisy)  # only those of a question that is answered
         return wire.reply_counts(message, pack_counts(counts))
@@ -81,6 +86,8 @@ def client_app(
         node, number = nodes.of(context), wire.read_round(message)
         if node.settings.dp is not None:
             train_once(context, number, node.settings.rounds)
+            if ledger := NodeLedger.of(context.node_config):
+                ledger.spend(node.settings)
         update = node.train(_parameters(node, message), number)
         audit("update", node=node.number, round=number, n_examples=update.n_examples)
         return wire.reply_update(message, update.parameters, update.n_examples, number)
@@ -130,7 +137,8 @@ class _Nodes:
             make = partial(self._make, context, settings)
             node = store.node(settings, make) if store else make()
             check_floor(node, int(context.node_config.get("least-k", 1)))
-            check_ceiling(settings, float(context.node_config.get("most-epsilon", 0)))
+            if ledger := NodeLedger.of(context.node_config):
+                ledger.check(settings)
             self._nodes[key] = node
         return self._nodes[key]
 
@@ -148,6 +156,7 @@ class _Nodes:
             node = self._new(context, self._settings or RunSettings.from_config(context.run_config))
             if not isinstance(node, TogetherNode):
                 raise ConfigError("The method of this run is not one for which nodes count together.")
+            check_rule(node.method.counts, str(context.node_config.get("counts", "")))
             self._counting[key] = node
         return self._counting[key]
 
@@ -172,10 +181,10 @@ def check_floor(node: Node, least_k: int) -> None:
         raise PrivacyViolationError(f"The release of this node does not reach the k of {least_k} it asks for.")
 
 
-def check_ceiling(settings: RunSettings, most_epsilon: float) -> None:
-    """The node's own condition on the budget of a run; 0 is none."""
-    if most_epsilon and (settings.dp is None or settings.dp.epsilon > most_epsilon):
-        raise PrivacyViolationError(f"This node takes part only with a privacy budget of at most {most_epsilon:g}.")
+def check_rule(counts: str, wanted: str) -> None:
+    """The node's own condition on what its counts give away; an empty one takes any rule."""
+    if counts not in (rules := read_rules(wanted)):
+        raise PrivacyViolationError(f"This node counts together by {' or '.join(rules)} only, not by {counts}.")
 
 
 def _parameters(node: Node, message: Message) -> Parameters:

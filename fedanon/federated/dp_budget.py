@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fedanon.data.atomic import atomic_write
-from fedanon.errors import DataError
+from fedanon.errors import ConfigError, DataError
 from fedanon.federated.checkpoints import Checkpoints
 from fedanon.federated.dp_settings import COVERS, UNITS, DpSettings
 from fedanon.federated.settings import RunSettings
@@ -39,7 +39,7 @@ class Budget:
         self.settings = settings
         self.n_clients = n_clients
         self._path = path
-        self._spent = _read(path) if path else []
+        self._spent = read_note(path) if path else []
 
     @classmethod
     def of(cls, settings: RunSettings, n_clients: int, checkpoints: Checkpoints | None) -> Budget | None:
@@ -75,13 +75,13 @@ class Budget:
         self._spent.append(more)
         if self._path:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            atomic_write(self._path, json.dumps([vars(entry) for entry in self._spent]) + "\n")
+            write_note(self._path, self._spent)
         return True
 
     def _next(self, left: int) -> GaussianRounds:
         """The next round; the server divides what is left of its budget, nodes follow the plan of the whole run."""
         if self.dp.mode != "central":
-            return GaussianRounds(noise_multiplier=node_multiplier(self.settings), count=queries_a_round(self.settings))
+            return node_round(self.settings)
         if self._spent and self._keeps(replace(self._spent[-1], rate=self.rate, count=left)):
             return replace(self._spent[-1], rate=self.rate)  # all goes as planned
         multiplier = noise_multiplier_for(
@@ -128,6 +128,11 @@ def node_multiplier(settings: RunSettings) -> float:
     return noise_multiplier_for(settings.dp.epsilon, settings.dp.delta, count=count)
 
 
+def node_round(settings: RunSettings) -> GaussianRounds:
+    """What one round costs where nodes add the noise."""
+    return GaussianRounds(noise_multiplier=node_multiplier(settings), count=queries_a_round(settings))
+
+
 def grouped(rounds: Sequence[GaussianRounds]) -> list[GaussianRounds]:
     """Equal rounds as one entry, which is the same to the accountant."""
     counts: dict[tuple[float, float], int] = {}
@@ -137,10 +142,16 @@ def grouped(rounds: Sequence[GaussianRounds]) -> list[GaussianRounds]:
     return [GaussianRounds(noise_multiplier=z, rate=q, count=count) for (z, q), count in counts.items()]
 
 
-def _read(path: Path) -> list[GaussianRounds]:
+def read_note(path: Path) -> list[GaussianRounds]:
+    """What a note says was spent; nothing, if there is none."""
     if not path.exists():
         return []
     try:
         return [GaussianRounds(**entry) for entry in json.loads(path.read_text(encoding="utf-8"))]
-    except (OSError, ValueError, TypeError):
+    except (OSError, ValueError, TypeError, ConfigError):
         raise DataError(f"The note {path.name} of the privacy budget is damaged.") from None
+
+
+def write_note(path: Path, rounds: Sequence[GaussianRounds], *, mode: int = 0o666) -> None:
+    """Replace a note."""
+    atomic_write(path, json.dumps([vars(entry) for entry in rounds]) + "\n", mode=mode)

@@ -26,7 +26,7 @@ from fedanon.data.release import Release
 from fedanon.data.schema import Schema
 from fedanon.data.table import Table
 from fedanon.errors import DataError, InfeasibleError
-from fedanon.federated.node import Node
+from fedanon.federated.node import Node, make_model
 from fedanon.federated.settings import RunSettings
 
 #: settings of a run the preparation of a node with a table of its own does not depend on
@@ -78,7 +78,8 @@ class NodeStore:
         if node is None:
             node = make()
             self._keep(path, node)
-        node.settings = settings  # rounds and strategy may be others: the preparation does not depend on them
+        # rounds and strategy may be others: the preparation does not depend on them, the model's proximal term does
+        node.settings, node.model = settings, make_model(settings)
         return node
 
     def _keep(self, path: Path, node: Node) -> None:

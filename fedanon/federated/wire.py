@@ -117,30 +117,35 @@ def read_facts(message: Message) -> tuple[int, NodeFacts]:
 
 
 def reply_join(
-    message: Message, number: int, schema_sha256: str, persons: bool, key: bytes, axes: Sequence[NDArray[Any]]
+    message: Message,
+    number: int,
+    schema_sha256: str,
+    persons: bool,
+    key: bytes,
+    axes: Sequence[NDArray[Any]],
+    signature: bytes,
 ) -> Message:
     """Who a node is, its public key for the run, and the bins of its schema: integers that follow from it alone."""
-    texts = ConfigRecord(
-        {"schema": schema_sha256, "version": __version__, "number": number, "persons": persons, "key": key.hex()}
-    )
+    who: dict[str, str | int] = {"schema": schema_sha256, "version": __version__, "number": number, "persons": persons}
+    texts = ConfigRecord({**who, "key": key.hex(), "signature": signature.hex()})
     return Message(RecordDict({CONFIG: texts, ARRAYS: pack_arrays(axes)}), reply_to=message)
 
 
-def read_join(message: Message) -> tuple[int, tuple[str, str, bool], bytes, list[NDArray[Any]]]:
-    """A node's number, what it must have in common with the others, its public key, and its axes."""
+def read_join(message: Message) -> tuple[int, tuple[str, str, bool], bytes, list[NDArray[Any]], bytes]:
+    """A node's number, what it must have in common with the others, its public key, its axes, and its signature."""
     config = _only(message, ConfigRecord, CONFIG)
     number, persons = config.get("number"), config.get("persons")
     if len(message.content) != 2 or type(number) is not int or type(persons) is not bool:
         raise UpdateRejectedError("it does not say who it is")
     common = str(config.get("schema")), str(config.get("version")), persons
-    return number, common, _from_hex(config.get("key")), read_arrays(message)
+    return number, common, _from_hex(config.get("key")), read_arrays(message), _from_hex(config.get("signature"))
 
 
 def _from_hex(text: Any) -> bytes:
     try:
         return bytes.fromhex(text)
     except (TypeError, ValueError):
-        raise UpdateRejectedError("its key cannot be read") from None
+        raise UpdateRejectedError("its key or signature cannot be read") from None
 
 
 def reply_counts(message: Message, counts: NDArray[Any]) -> Message:

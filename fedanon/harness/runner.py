@@ -1,4 +1,7 @@
-"""Run an experiment: what is finished is kept, what is missing is computed in parallel, what fails is listed."""
+"""Run an experiment: what is finished is kept, what is missing is computed in parallel, what fails is listed.
+
+A run that is stopped writes the tables of what is finished, and the next one goes on from there.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from fedanon.harness.cells import Cell
 from fedanon.harness.experiment import Experiment
 from fedanon.harness.provenance import code_hash
 from fedanon.harness.result_set import write_results
+from fedanon.harness.stopping import Stopped, never
 from fedanon.harness.store import CellStore, Stored
 from fedanon.harness.workers import Done, over_processes, over_ray
 
@@ -29,6 +33,7 @@ class Run:
     total, computed, kept : numbers of cells: all, computed now, finished before.
     failures : what could not be computed, by key, with the reason.
     seconds : of this run.
+    interrupted : whether it was stopped before the last cell.
     """
 
     total: int
@@ -36,6 +41,7 @@ class Run:
     kept: int = 0
     failures: dict[str, str] = field(default_factory=dict)
     seconds: float = 0.0
+    interrupted: bool = False
 
 
 def run(
@@ -46,6 +52,7 @@ def run(
     engine: Engine = "processes",
     fresh: bool = False,
     on_cell: OnCell | None = None,
+    stopped: Stopped = never,
 ) -> Run:
     """Compute the missing cells of an experiment, then write its result set into ``folder``.
 
@@ -57,6 +64,7 @@ def run(
     engine : processes of this machine, or Ray.
     fresh : compute again what is finished.
     on_cell : called after every cell.
+    stopped : asked again and again whether to end; running cells are then ended at once, and the finished ones written.
     """
     start = time.perf_counter()
     store = CellStore(folder)
@@ -65,7 +73,7 @@ def run(
     done = Run(total=len(cells), kept=len(cells) - len(missing))
     workers = workers or os.cpu_count() or 1
     over = over_processes if engine == "processes" else over_ray
-    for key, result in over([(key, cells[key].task) for key in missing], workers):
+    for key, result in over([(key, cells[key].task) for key in missing], workers, stopped):
         if result.outcome is None:
             done.failures[key] = result.error
         else:
@@ -73,6 +81,7 @@ def run(
             done.computed += 1
         if on_cell:
             on_cell(cells[key], result)
+    done.interrupted = done.computed + done.kept + len(done.failures) < done.total
     done.seconds = time.perf_counter() - start
     facts = {"seconds": round(done.seconds, 1), "computed": done.computed, "workers": workers, "engine": engine}
     write_results(experiment, folder, done.failures, facts if done.computed else None)

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing import connection, get_context, parent_process
+from typing import Any
 
 from fedanon.anonymizers.ray_cluster import ray_cluster
 from fedanon.errors import FedanonError
+from fedanon.harness.stopping import Stopped, children_spared, handlers_kept, never
 from fedanon.harness.tasks.base import Outcome, Task
+
+#: seconds after which one looks again whether to stop
+ASK_AGAIN = 0.1
 
 
 @dataclass(frozen=True)
@@ -41,24 +48,27 @@ def compute(task: Task) -> Done:
     return Done(outcome, time.perf_counter() - start, error)
 
 
-def over_processes(tasks: Iterable[tuple[str, Task]], workers: int) -> Iterator[tuple[str, Done]]:
-    """Results as they come, by the key given with each task.
+def over_processes(
+    tasks: Iterable[tuple[str, Task]], workers: int, stopped: Stopped = never
+) -> Iterator[tuple[str, Done]]:
+    """Results as they come, by the key given with each task; when asked to stop, running tasks are ended at once.
 
     Tasks in flight when a process died are tried again at the end, each alone, so that a death accuses no other.
     """
     waiting: deque[tuple[str, Task]] = deque(tasks)
     suspects: deque[tuple[str, Task]] = deque()
-    while waiting or suspects:
+    while (waiting or suspects) and not stopped():
         queue, width = (waiting, workers) if waiting else (suspects, 1)
         running: dict[Future[Done], tuple[str, Task]] = {}
         try:
-            with ProcessPoolExecutor(width, mp_context=get_context("spawn"), initializer=_end_with_parent) as pool:
-                while queue or running:
+            with _processes(width) as pool:
+                while (queue or running) and not stopped():
                     # only as many as there are workers: those in flight are the suspects when one dies
                     while queue and len(running) < width:
-                        key, task = queue.popleft()
-                        running[pool.submit(compute, task)] = key, task
-                    for future in wait(running, return_when=FIRST_COMPLETED).done:
+                        with children_spared():
+                            running[pool.submit(compute, queue[0][1])] = queue[0]
+                        queue.popleft()
+                    for future in wait(running, ASK_AGAIN, FIRST_COMPLETED).done:
                         done = future.result()
                         yield running.pop(future)[0], done
         except BrokenProcessPool:
@@ -68,30 +78,65 @@ def over_processes(tasks: Iterable[tuple[str, Task]], workers: int) -> Iterator[
                 yield from ((key, Done(None, 0.0, "its process died (out of memory?)")) for key, _ in running.values())
 
 
-def over_ray(tasks: Iterable[tuple[str, Task]], workers: int) -> Iterator[tuple[str, Done]]:
+@contextmanager
+def _processes(count: int) -> Iterator[ProcessPoolExecutor]:
+    """Processes that end with the block, also those whose task nobody waits for any more."""
+    pool = ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=_end_with_parent)
+    try:
+        yield pool
+    finally:
+        # a pool of Python 3.14 does it itself, by kill_workers()
+        for number, process in list((pool._processes or {}).items()):
+            if process.is_alive():  # the number of one that has ended may be another's by now
+                _kill(number)
+        pool.shutdown()
+
+
+def _kill(worker: int) -> None:
+    """End a worker and what it started; it writes nothing, so nothing is left half done."""
+    for kill in (os.killpg, os.kill):  # it has no group yet while it starts
+        with suppress(OSError):
+            kill(worker, signal.SIGKILL)
+
+
+def over_ray(tasks: Sequence[tuple[str, Task]], workers: int, stopped: Stopped = never) -> Iterator[tuple[str, Done]]:
     """The same on Ray: a cluster if RAY_ADDRESS names one, else this machine with ``workers`` processes."""
-    with ray_cluster(workers) as ray:
+    if not tasks or stopped():  # a cluster takes seconds to start
+        return
+    with ExitStack() as stack:
+        with handlers_kept():  # Ray puts its own in their place
+            ray = stack.enter_context(ray_cluster(workers))
         remote = ray.remote(compute)
-        running = {remote.remote(task): key for key, task in tasks}
-        while running:
-            (ready,), _ = ray.wait(list(running), num_returns=1)
-            try:
-                done = ray.get(ready)
-            except ray.exceptions.RayError as error:
-                done = Done(None, 0.0, f"its worker died ({type(error).__name__})")
-            yield running.pop(ready), done
+        running = {} if stopped() else {remote.remote(task): key for key, task in tasks}
+        try:
+            while running and not stopped():
+                ready, _ = ray.wait(list(running), num_returns=1, timeout=ASK_AGAIN)
+                for each in ready:
+                    yield running.pop(each), _fetched(ray, each)
+        finally:
+            for each in running:
+                ray.cancel(each, force=True)
+
+
+def _fetched(ray: Any, finished: Any) -> Done:
+    try:
+        done: Done = ray.get(finished)
+    except ray.exceptions.RayError as error:
+        return Done(None, 0.0, f"its worker died ({type(error).__name__})")
+    return done
 
 
 def _end_with_parent() -> None:
-    """A killed run leaves no process behind: workers end when their parent does."""
+    """A killed run leaves no process behind: workers end when their parent does, with all that they started."""
     # the processes share the cores already
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
+    os.setpgid(0, 0)  # a group of its own, which can be ended as one
     parent = parent_process()
     assert parent is not None
 
     def watch() -> None:
         connection.wait([parent.sentinel])
-        os._exit(1)
+        os.killpg(0, signal.SIGKILL)
 
     threading.Thread(target=watch, daemon=True).start()

@@ -202,7 +202,8 @@ def test_information_loss(name: str, k: int) -> None:
 @pytest.mark.parametrize(("name", "most"), [("tarragona", 14.48), ("census", 4.70)])
 def test_information_loss_with_recombination(name: str, most: float) -> None:
     table = load(name)
-    method = Anneal(k=3, objective="sse", seconds=60, restarts=8, recombine=True)
+    # trials, about a minute of them: a machine that is busy makes fewer in its seconds, and the margin is narrow
+    method = Anneal(k=3, objective="sse", iterations=180_000_000, restarts=8, recombine=True)
     assert il(table, method.anonymize(table, rng=0)) <= most
 
 

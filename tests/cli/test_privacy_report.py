@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from fedanon.harness.experiment import read_experiment
+from fedanon.harness.result_set import write_results
 from tests.cli.conftest import Run
 from tests.report.conftest import Page
 from tests.report.test_browser import CHROMIUM, browse
@@ -76,6 +78,19 @@ def test_without_a_manifest_a_schema_is_needed(run: Run, released: Path, schema:
     told = run("report", "--privacy", released, "-o", tmp_path / "r.html")
     assert (told.code, "--schema" in told.err) == (2, True)
     assert run("report", "--privacy", released, "--schema", schema, "-o", tmp_path / "r.html").code == 0
+
+
+@pytest.mark.parametrize("what", ["two.toml", "results/two", "results/two/manifest.json"])
+def test_an_experiment_is_shown_without_privacy(run: Run, tmp_path: Path, what: str) -> None:
+    (tmp_path / "two.toml").write_text('[[grid]]\ntask = "release"\ndataset = "randhie"\nmethods = ["identity"]\n')
+    write_results(read_experiment(tmp_path / "two.toml"), tmp_path / "results" / "two", {})
+    told = run("report", "--privacy", tmp_path / what, "-o", tmp_path / "r.html")
+    assert told.code == 2
+    assert told.err == (
+        "error: --privacy takes a released file or the JSON result of a federation; "
+        f"{Path(what).name} is an experiment, which `fedanon report` shows without --privacy.\n"
+    )
+    assert not (tmp_path / "r.html").exists()
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium to look at the page with")

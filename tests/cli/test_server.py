@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from fedanon.federated.checkpoints import Checkpoint
 from fedanon.federated.deployment.keys import node_keys
 from fedanon.federated.deployment.server import Server
 from fedanon.federated.deployment.serving import checkpoints_in
+from fedanon.federated.suspicion import MIN_ROUNDS, Suspicion
 from tests.cli.conftest import Run
 
 
@@ -60,3 +62,29 @@ def test_status_tells_who_was_left_out_and_who_was_silent(run: Run, server: Serv
     assert (found["rejected"], found["silent"]) == (rejected, silent)
     shown = run("federation", "status", server.folder).out
     assert shown.index("no answer to: train") < shown.index("left out: it came twice")
+
+
+def test_status_tells_how_each_node_behaved(run: Run, server: Server) -> None:
+    assert run("federation", "status", server.folder, "--json").json["conduct"] == []
+    suspicion, rng = Suspicion(), np.random.default_rng(0)
+    for _ in range(MIN_ROUNDS):  # the last of eight sends updates unlike the others', and those of 9 are refused
+        suspicion.look({i: rng.normal(size=20) + 50.0 * (i == 7) for i in range(8)}, refused=[9])
+    rejected = [{"round": i, "client": 9, "reason": "it is not finite"} for i in (1, 2, 3)]
+    rejected += [{"round": 3, "client": 2, "reason": "it came twice"}]
+    silent = [{"round": 1, "client": 4, "during": "train"}]
+    checkpoint = Checkpoint(3, [np.zeros(1)], [], rejected, silent, suspicion.to_keep())
+    checkpoints_in(server.folder).save(server.config.run, checkpoint)
+
+    found = run("federation", "status", server.folder, "--json").json["conduct"]
+    assert [entry["client"] for entry in found] == [9, 7, 2, 4, 0, 1, 3, 5, 6]
+    by_client = {entry["client"]: entry for entry in found}
+    assert [client for client, entry in by_client.items() if entry["suspect"]] == suspicion.clients[::-1] == [9, 7]
+    assert {client: entry["left_out"] for client, entry in by_client.items() if entry["left_out"]} == {9: 3, 2: 1}
+    assert by_client[9]["reasons"] == {"it is not finite": 3}
+    assert (by_client[4]["no_answer"], by_client[7]["rounds_flagged"], by_client[9]["refused"]) == (1, 3, 3)
+
+    shown = run("federation", "status", server.folder).out
+    assert re.search(r"suspects +│ +9, 7 │", shown)
+    rows = re.findall(r"│ (\d+) +│ +(\d+) │ +(\d+) │ +\d+ │ +\d+ │ +\S+ │ (yes|no) ", shown)
+    assert rows == [("9", "3", "0", "yes"), ("7", "0", "0", "yes"), ("2", "1", "0", "no"), ("4", "0", "1", "no")]
+    assert "It is no proof" in shown

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -21,7 +22,7 @@ from fedanon.data.csv_file import read_table
 from fedanon.data.schema import Schema
 from fedanon.data.table import Table
 from fedanon.federated.deployment.config import NodeConfig
-from fedanon.federated.deployment.node import NodeFolder
+from fedanon.federated.deployment.node import HOSPITALS, KEY, NodeFolder
 from fedanon.federated.deployment.server import Server
 
 SCHEMA = """
@@ -113,11 +114,19 @@ class Deployed:
 
 @contextlib.contextmanager
 def deployed(
-    folder: Path, run: str, *, nodes: int = 3, rows: int = 60, least_k: int = 2, through: int | None = None
+    folder: Path,
+    run: str,
+    *,
+    nodes: int = 3,
+    rows: int = 60,
+    least_k: int = 2,
+    through: int | None = None,
+    signed: bool = False,
 ) -> Iterator[Deployed]:
     """Make the folders; at the end, end all processes.
 
-    ``run`` is the run's part of server.toml; ``through`` is the port of a proxy the nodes use.
+    ``run`` is the run's part of server.toml; ``through`` is the port of a proxy the nodes use; ``signed`` nodes know
+    each other's public keys, and ask for signatures.
     """
     port = free_port()
     server = Server.init(folder / "server", host="127.0.0.1", port=port, nodes=nodes, days=2)
@@ -127,8 +136,11 @@ def deployed(
     tables = write_tables(folder, nodes, rows)
     found = Deployed(folder, Server(server.folder), [], tables)
     for number, table in enumerate(tables):
-        found.nodes.append(new_node(found, number, table, least_k=least_k, port=through or port))
+        found.nodes.append(new_node(found, number, table, least_k=least_k, port=through or port, signed=signed))
         found.server.register(found.nodes[-1].folder / "node.pub", f"hospital-{number}")
+    if signed:
+        for node in found.nodes:
+            shutil.copytree(found.server.folder / "nodes", node.folder / HOSPITALS, dirs_exist_ok=True)
     try:
         yield found
     finally:
@@ -137,7 +149,14 @@ def deployed(
 
 
 def new_node(
-    found: Deployed, number: int, table: Path, *, port: int, least_k: int = 2, ca: Path | None = None
+    found: Deployed,
+    number: int,
+    table: Path,
+    *,
+    port: int,
+    least_k: int = 2,
+    ca: Path | None = None,
+    signed: bool = False,
 ) -> NodeFolder:
     config = NodeConfig(
         server=f"127.0.0.1:{port}",
@@ -145,6 +164,8 @@ def new_node(
         schema=str(found.folder / "schema.toml"),
         number=number,
         least_k=least_k,
+        identity_key=KEY if signed else "",
+        hospital_keys=HOSPITALS if signed else "",
     )
     return NodeFolder.init(found.folder / f"node{number}", config, ca or found.server.folder / "ca.crt")
 

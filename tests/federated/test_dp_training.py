@@ -14,9 +14,8 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from fedanon.errors import ConfigError, DataError, PrivacyViolationError, UpdateRejectedError
+from fedanon.errors import ConfigError, DataError, UpdateRejectedError
 from fedanon.federated.checkpoints import Checkpoints
-from fedanon.federated.client import check_ceiling
 from fedanon.federated.dp_budget import Budget, node_multiplier
 from fedanon.federated.dp_training import PrivateAverage, clipped, sampled, train_once, train_privately
 from fedanon.federated.settings import RunSettings
@@ -287,11 +286,3 @@ def test_a_node_answers_a_round_once() -> None:
     for number in (1, 3, 5):
         with pytest.raises(UpdateRejectedError, match="already; or the run has no such round"):
             train_once(context, number, 4)
-
-
-def test_a_node_may_ask_for_a_budget() -> None:
-    check_ceiling(settings(), 0.0)
-    check_ceiling(private("local", epsilon=1.0), 1.0)
-    for run in (settings(), private("local", epsilon=1.5)):
-        with pytest.raises(PrivacyViolationError, match="privacy budget of at most 1"):
-            check_ceiling(run, 1.0)

@@ -5,9 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+
+from fedanon.federated.checkpoints import Checkpoints
+from fedanon.federated.settings import RunSettings
 
 COMMAND = [
     "simulate",
@@ -22,10 +27,11 @@ COMMAND = [
     "--rounds",
     "2",
 ]
+PRIVATE = ["simulate", "--dataset", "randhie", "--partition", "by:site", "--method", "identity", "--rounds", "2"]
 
 
-def scores(engine: str, model: str) -> dict[str, Any]:
-    command = [sys.executable, "-m", "fedanon.cli", *COMMAND, "--model", model, "--engine", engine, "--json"]
+def run(engine: str, *options: str) -> dict[str, Any]:
+    command = [sys.executable, "-m", "fedanon.cli", *options, "--engine", engine, "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
     result: dict[str, Any] = json.loads(done.stdout[done.stdout.index("{") :])
     return result
@@ -33,7 +39,34 @@ def scores(engine: str, model: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("model", [pytest.param("lr", marks=pytest.mark.slow), "xgb"])
 def test_ray_gives_the_scores_of_the_local_engine(model: str) -> None:
-    local, ray = scores("local", model), scores("ray", model)
+    local, ray = (run(engine, *COMMAND, "--model", model) for engine in ("local", "ray"))
     assert len(local["rounds"]) == 2
     for name in ("accuracy", "auc_pooled", "log_loss", "ncp", "k_reached"):
         assert ray[name] == pytest.approx(local[name], abs=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["record", "local", "central"])
+def test_ray_trains_privately_to_the_model_and_the_budget_of_the_local_engine(tmp_path: Path, mode: str) -> None:
+    results, models = [], []
+    for engine in ("local", "ray"):
+        folder = tmp_path / engine
+        private = ("--dp-epsilon", "2", "--dp-mode", mode, "--dp-seeded", "--resume", str(folder))
+        results.append(run(engine, *PRIVATE, *private))
+        last = Checkpoints(folder).last(RunSettings.from_config(results[-1]["settings"]))
+        assert last is not None
+        models.append(last.parameters)
+    local, ray = results
+    assert ray["dp"] == local["dp"]
+    assert ray["dp"]["epsilon_spent"] == pytest.approx(2.0, rel=1e-6)
+    assert ray["silent"] == ray["rejected"] == []
+    for one, other in zip(*models, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.slow
+def test_ray_draws_secure_noise_anew_every_time() -> None:
+    runs = [run("ray", *PRIVATE, "--dp-epsilon", "2") for _ in range(2)]
+    assert runs[0]["dp"] == runs[1]["dp"]
+    assert runs[0]["dp"]["promised"]
+    assert runs[0]["log_loss"] != runs[1]["log_loss"]

@@ -71,6 +71,15 @@ def test_rounds_and_strategy_share_the_preparation_and_the_rest_does_not(counted
     assert counted.made == 3
 
 
+def test_a_stored_node_has_the_model_of_the_run_it_is_in(counted):
+    averaged = replace(SETTINGS, model="lr")
+    proximal = replace(averaged, strategy="fedprox", strategy_settings='{"proximal_mu": 0.7}')
+    assert counted.node(averaged).model.mu == 0
+    assert counted.node(proximal).model.mu == 0.7
+    assert counted.node(averaged).model.mu == 0
+    assert counted.made == 1
+
+
 def test_a_changed_table_is_prepared_anew(counted):
     counted.node()
     counted.data.write_text(counted.data.read_text(encoding="utf-8") + "30.5,20.5,F,no\n", encoding="utf-8")

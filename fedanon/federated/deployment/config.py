@@ -12,6 +12,7 @@ from typing import Any
 from fedanon import parameters
 from fedanon.errors import ConfigError
 from fedanon.federated.settings import RunSettings
+from fedanon.federated.together.disclosure import read_rules
 from fedanon.parameters import parameter
 
 SERVER_FILE = "server.toml"
@@ -62,15 +63,27 @@ class NodeConfig:
     missing: str = parameter("error", help="missing quasi-identifiers: error, category or wildcard")
     least_k: int = parameter(2, help="refuse a run whose release reaches a smaller k; 1 allows raw rows", at_least=1)
     most_epsilon: float = parameter(
-        0.0, help="refuse a run without a privacy budget, or with a larger one; 0 asks for none", at_least=0
+        0.0,
+        help="privacy budget of all runs together; refuse any with more, or without one; 0 asks for none",
+        at_least=0,
+    )
+    most_delta: float = parameter(1e-5, help="delta at which that budget is counted", at_least=0, at_most=0.5)
+    trust_server: bool = parameter(False, help="with a budget: also where the server adds the noise and counts")
+    counts: str = parameter(
+        "", help="rules for counts by which it anonymises together, as in 'secure, secure_dp'; empty takes any"
     )
     ca: str = parameter("ca.crt", help="certificate of the server's authority")
+    identity_key: str = parameter("", help="private key that signs the keys of this node's masks; empty signs nothing")
+    hospital_keys: str = parameter(
+        "", help="folder or file of the hospitals' public keys, with whom alone counts are summed; empty asks for none"
+    )
 
     def __post_init__(self) -> None:
         parameters.check(self)
         host, colon, port = self.server.rpartition(":")
         if not (host and colon and port.isdigit()):
             raise ConfigError("The server of a node must be HOST:PORT.")
+        read_rules(self.counts)
 
     @classmethod
     def read(cls, folder: Path) -> NodeConfig:
@@ -86,7 +99,13 @@ class NodeConfig:
             "number": self.number,
             "least-k": self.least_k,
             "most-epsilon": self.most_epsilon,
+            "most-delta": self.most_delta,
+            "trust-server": self.trust_server,
+            "ledger": str((folder / "told.json").resolve()),
+            "counts": self.counts,
             "store": str((folder / "store").resolve()),
+            "identity-key": str((folder / self.identity_key).resolve()) if self.identity_key else "",
+            "hospital-keys": str((folder / self.hospital_keys).resolve()) if self.hospital_keys else "",
         }
 
 

@@ -15,9 +15,12 @@ from fedanon.federated.deployment.children import leaving_on_signals, running
 from fedanon.federated.deployment.config import NODE_FILE, NodeConfig
 from fedanon.federated.deployment.folders import new_private_folder, private_folder, toml_text, write_private
 from fedanon.federated.deployment.keys import node_keys
+from fedanon.federated.together.signing import Identity
 
 KEY = "node.key"
 PUBLIC_KEY = "node.pub"
+#: where the public keys of the other hospitals are to lie
+HOSPITALS = "hospitals"
 
 
 class NodeFolder:
@@ -42,6 +45,8 @@ class NodeFolder:
         write_private(folder / PUBLIC_KEY, keys.public)
         if certificate:
             write_private(folder / config.ca, certificate)
+        if config.hospital_keys == HOSPITALS:
+            private_folder(folder / HOSPITALS)
         write_private(folder / NODE_FILE, toml_text(asdict(config)))
         return cls(folder)
 
@@ -53,6 +58,7 @@ class NodeFolder:
     def command(self, *, insecure: bool) -> tuple[list[str], dict[str, str]]:
         """The SuperNode's command line and environment."""
         self._check_table()
+        Identity.of(self.config.for_flower(self.folder))  # likewise told at once
         path = self.folder / "flower-node.toml"
         write_private(path, toml_text(self.config.for_flower(self.folder)))
         start = [flower.command("flower-supernode"), "--superlink", self.config.server, "--node-config", str(path)]

@@ -27,6 +27,9 @@ from fedanon.federated.settings import RunSettings
 FOLDER_VARIABLE = "FEDANON_SERVER_FOLDER"
 SECURITY_VARIABLE = "FEDANON_SECURITY"
 
+#: scores of a round that are told while it runs
+SHOWN = ("log_loss", "accuracy", "auc_client_mean", "epsilon_spent")
+
 #: settings that mean something in a simulation only: here nodes bring their tables
 SIMULATED = ("dataset", "partition", "clients", "protocol", "hostile", "tampering", "tampering-settings")
 
@@ -58,6 +61,7 @@ def result(settings: RunSettings, outcome: Outcome, security: str) -> dict[str, 
         "silent": outcome.silent,
         "suspects": outcome.suspects,
         **({"together": outcome.together} if outcome.together else {}),
+        **({"dp": outcome.dp} if outcome.dp else {}),
     }
 
 
@@ -92,5 +96,5 @@ def _tell(scores: dict[str, Any]) -> None:
 
 
 def _line(scores: dict[str, Any]) -> str:
-    shown = {name: scores[name] for name in ("log_loss", "accuracy", "auc_client_mean") if name in scores}
+    shown = {name: scores[name] for name in SHOWN if name in scores}
     return f"round {scores['round']}: " + ", ".join(f"{name} {value:.4f}" for name, value in shown.items())

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fedanon.federated.deployment import flower
+from fedanon.federated.deployment.conduct import conduct
 from fedanon.federated.deployment.link import Link
 from fedanon.federated.deployment.server import Server
 from fedanon.federated.deployment.serving import checkpoints_in, result_path
@@ -28,6 +29,7 @@ def status(folder: Path, *, insecure: bool = False) -> dict[str, Any]:
         "checkpoint_round": last.round_number if last else 0,
         "rejected": last.rejected if last else [],
         "silent": last.silent if last else [],
+        "conduct": conduct(last) if last else [],
         "finished": result_path(server.folder, settings).exists(),
         "days_left": server.days_left(),
     }

@@ -31,6 +31,10 @@ class Conversation(Protocol):
     def keys(self) -> Mapping[int, bytes]:
         """Public keys of the clients that still take part, by their numbers."""
 
+    @property
+    def signatures(self) -> Mapping[int, bytes]:
+        """What clients signed their keys with, of those that sign."""
+
     def ask(self, step: int, arrays: Arrays, read: Read) -> dict[int, Counts]:
         """What each client answers, by its number; who does not answer, or what ``read`` refuses, is left out for good.
 
@@ -96,7 +100,7 @@ class Asking:
             keys = dict(self._conversation.keys)
             if len(keys) < 2:
                 raise InfeasibleError("A sum over one client is its counts: one is left. Nothing was released.")
-            arrays = [*question.to_arrays(), *pack_keys(keys)]
+            arrays = [*question.to_arrays(), *pack_keys(keys, self._conversation.signatures)]
             found = self._send(arrays, lambda answer: read_counts(answer, self._length(layout)))
             if set(found) == set(keys):
                 break

@@ -10,15 +10,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Literal, Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fedanon.errors import ConfigError
 from fedanon.federated.together.noise import add_noise
 from fedanon.federated.together.noise_shares import RandomWords, add_shares, secure_words
 
 Counts = NDArray[np.int64]
+Rule = Literal["plain", "threshold", "secure", "dp", "secure_dp"]
+
+
+def read_rules(text: str) -> list[str]:
+    """Names of rules, separated by commas; all of them if there is no text."""
+    known = get_args(Rule)
+    found = [name.strip() for name in text.split(",")] if text.strip() else list(known)
+    if unknown := sorted(set(found) - set(known)):
+        raise ConfigError(f"Unknown rules for counts: {', '.join(unknown)}. Known: {', '.join(known)}.")
+    return found
 
 
 class Disclosure(Protocol):

@@ -14,7 +14,7 @@ from fedanon.data.release import Provenance, Release, release_of
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError, InfeasibleError, UpdateRejectedError
 from fedanon.federated.together.axes import Axis, axes_of, bins_of
-from fedanon.federated.together.masks import Keys, masked, read_keys
+from fedanon.federated.together.masks import KEY_ARRAYS, Keys, masked, read_keys
 from fedanon.federated.together.method import FederatedAnonymizer
 from fedanon.federated.together.noise_shares import RandomWords, seeded_words
 from fedanon.federated.together.pairs import PairQuestion
@@ -55,7 +55,7 @@ class Hospital:
         ``secret`` is the key of this hospital for the run, where counts are masked.
         """
         keys = self.keys_of(arrays)
-        question = self._question(arrays[: len(arrays) - 2 * bool(keys)])
+        question = self._question(arrays[: len(arrays) - KEY_ARRAYS * bool(keys)])
         layout = question.layout(self.axes)
         counts = layout.count(self._bins, self.table.persons)
         if step >= FINAL and not self.method.noisy:
@@ -68,9 +68,9 @@ class Hospital:
         """The keys a question brings, where counts are masked."""
         if not self.method.disclosure.secure:
             return {}
-        if len(arrays) < 2:
+        if len(arrays) < KEY_ARRAYS:
             raise UpdateRejectedError("the question brings no keys")
-        return read_keys(arrays[-2:])
+        return read_keys(arrays[-KEY_ARRAYS:])
 
     def _question(self, arrays: list[NDArray[Any]]) -> Asked:
         kind = PairQuestion if len(arrays) == 2 else Question

@@ -16,11 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedanon.errors import UpdateRejectedError
+from fedanon.federated.together.signing import SIGNATURE_BYTES
 
 Counts = NDArray[np.int64]
 #: public keys by the number of the hospital
 Keys = Mapping[int, bytes]
 KEY_BYTES = 32
+#: arrays at the end of a question that bring the keys
+KEY_ARRAYS = 3
 RING = 2**32
 
 
@@ -38,18 +41,25 @@ def public_key(secret: bytes) -> bytes:
     return X25519PrivateKey.from_private_bytes(secret).public_key().public_bytes_raw()
 
 
-def pack_keys(keys: Keys) -> list[NDArray[Any]]:
-    """Keys for the wire: numbers, and one row of bytes each."""
-    numbers = sorted(keys)
-    table = np.array([np.frombuffer(keys[n], dtype=np.uint8) for n in numbers]).reshape(-1, KEY_BYTES)
-    return [np.array(numbers, dtype=np.int32), table]
+def pack_keys(keys: Keys, signatures: Mapping[int, bytes] = {}) -> list[NDArray[Any]]:
+    """Keys for the wire: numbers, one row of bytes each, and one of its signature, zeros where there is none."""
+    numbers, unsigned = sorted(keys), bytes(SIGNATURE_BYTES)
+    signed = _rows([signatures.get(n) or unsigned for n in numbers], SIGNATURE_BYTES)
+    return [np.array(numbers, dtype=np.int32), _rows([keys[n] for n in numbers], KEY_BYTES), signed]
+
+
+def _rows(texts: Sequence[bytes], length: int) -> NDArray[np.uint8]:
+    return np.frombuffer(b"".join(texts), dtype=np.uint8).reshape(-1, length)
 
 
 def read_keys(arrays: Sequence[NDArray[Any]]) -> dict[int, bytes]:
     """Keys from the wire, checked."""
-    numbers, table = arrays
-    if numbers.ndim != 1 or table.dtype != np.uint8 or table.shape != (numbers.size, KEY_BYTES):
+    numbers, table, signed = arrays
+    widths = (table, KEY_BYTES), (signed, SIGNATURE_BYTES)
+    if numbers.ndim != 1 or any(rows.dtype != np.uint8 or rows.shape != (numbers.size, n) for rows, n in widths):
         raise UpdateRejectedError("the keys cannot be read")
+    if not numbers.size:  # an answer without keys is one without masks
+        raise UpdateRejectedError("the question brings no keys")
     keys = {int(number): row.tobytes() for number, row in zip(numbers, table, strict=True)}
     if len(keys) != numbers.size or len(set(keys.values())) != numbers.size:
         raise UpdateRejectedError("a number or a key comes twice")

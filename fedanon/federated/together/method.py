@@ -16,7 +16,7 @@ from fedanon.errors import ConfigError
 from fedanon.federated.together.axes import Axis
 from fedanon.federated.together.bounds import FinalNoise
 from fedanon.federated.together.budget import Budget
-from fedanon.federated.together.disclosure import Disclosure, Noisy, Plain, Secure, SecureNoisy, Threshold
+from fedanon.federated.together.disclosure import Disclosure, Noisy, Plain, Rule, Secure, SecureNoisy, Threshold
 from fedanon.federated.together.noise import check_opendp
 from fedanon.federated.together.plan import Plan
 from fedanon.federated.together.questions import FINAL, Asked
@@ -40,9 +40,7 @@ class FederatedAnonymizer(ABC):
 
     k: int = parameter(help="minimum number of people of the federation in an equivalence class", at_least=2)
     k_local: int = parameter(1, help="minimum number of people of each hospital in its classes", at_least=1)
-    counts: Literal["plain", "threshold", "secure", "dp", "secure_dp"] = parameter(
-        "plain", help="what the counts give away"
-    )
+    counts: Rule = parameter("plain", help="what the counts give away")
     threshold: int = parameter(5, help="counts: threshold; smaller counts of a client are sent as 0", at_least=2)
     epsilon: float = parameter(
         1.0, help="counts: dp, secure_dp; budget of each client over the whole protocol", at_least=1e-3

@@ -17,6 +17,7 @@ from fedanon.federated.together.masks import KEY_BYTES
 from fedanon.federated.together.node import make_method
 from fedanon.federated.together.protocol import Agreeing, check_same_axes
 from fedanon.federated.together.questions import Counts
+from fedanon.federated.together.signing import SIGNATURE_BYTES
 
 #: sends a message of a kind to nodes and returns the good replies in the order of the nodes' numbers
 Send = Callable[[int, str, Sequence[int], RecordDict], list[Message]]
@@ -39,6 +40,7 @@ class Together:
         self._reject = reject
         self._joined = 0
         self._keys: dict[int, bytes] = {}
+        self._signatures: dict[int, bytes] = {}
         #: number of each node that takes part
         self.numbers: dict[int, int] = {}
 
@@ -46,6 +48,11 @@ class Together:
     def keys(self) -> dict[int, bytes]:
         """Public keys of those who take part, by number."""
         return {number: self._keys[node] for node, number in self.numbers.items()}
+
+    @property
+    def signatures(self) -> dict[int, bytes]:
+        """What they signed them with, handed on as it came: the nodes judge it."""
+        return {number: self._signatures[node] for node, number in self.numbers.items()}
 
     def agree(self, nodes: Sequence[int], numbers: dict[int, int]) -> Agreement:
         """Run the protocol with ``nodes``; their numbers are noted in ``numbers`` as they join."""
@@ -61,12 +68,15 @@ class Together:
         for reply in self._send(0, wire.JOIN, nodes, wire.request_content(0, wire.pack_arrays([]))):
             node = reply.metadata.src_node_id
             try:
-                number, common[node], key, found_axes = wire.read_join(reply)
+                number, common[node], key, found_axes, signature = wire.read_join(reply)
                 if number in numbers.values():
                     raise UpdateRejectedError("another node has its number")
                 if secure and (len(key) != KEY_BYTES or key in self._keys.values()):
                     raise UpdateRejectedError("it sends no key of its own")
+                if len(signature) not in (0, SIGNATURE_BYTES):
+                    raise UpdateRejectedError("its signature cannot be read")
                 numbers[node], self._keys[node], axes[node] = number, key, found_axes
+                self._signatures[node] = signature
             except UpdateRejectedError as error:
                 self._reject(0, node, str(error))
         self.numbers = {node: numbers[node] for node in numbers if node in axes}

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from fedanon.data.schema import Numeric, Role, Schema
 from fedanon.data.table import Table
 from fedanon.errors import InfeasibleError
 from fedanon.federated.together import TOGETHER
+from fedanon.federated.together.axes import bins_of
+from fedanon.federated.together.hospital import Hospital
+from fedanon.federated.together.in_process import agree as agree_in_process
+from fedanon.federated.together.methods.mondrian import FederatedMondrian
 from fedanon.metrics.truthfulness import truthfulness
 from fedanon.privacy.verification import verify
 from tests.federated.together.federations import agree, federations, nodes_of, pooled_counts, releases, settings
@@ -88,3 +94,18 @@ def test_noisy_counts_keep_the_claim() -> None:
 
     holds()
     assert np.mean(made) > 0.5
+
+
+def test_the_claim_fails_as_rarely_as_stated() -> None:
+    """Doubt one time in three: of 150 runs about 50 may have a class with fewer than k people, and do not."""
+    rng, doubt, k, n_runs = np.random.default_rng(0), 1 / 3, 8, 150
+    schema = Schema((Numeric("q", Role.QUASI_IDENTIFYING, 0.0, 59.0, integer=True),))
+    tables = [Table.from_frame(pd.DataFrame({"q": rng.integers(0, 60, 150)}), schema) for _ in range(3)]
+    bins = np.concatenate([bins_of(table) for table in tables])
+    failed = 0
+    for seed in range(n_runs):
+        chosen = FederatedMondrian(k=k, counts="dp", epsilon=2.0, doubt=doubt, randomness="seeded")
+        plan = agree_in_process([Hospital(table, chosen, n, seed) for n, table in enumerate(tables)]).plan
+        classes = plan.classes_of(bins)
+        failed += int(np.bincount(classes[classes >= 0]).min() < k)
+    assert failed / n_runs < doubt

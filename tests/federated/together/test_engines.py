@@ -276,13 +276,13 @@ def test_ray_agrees_on_the_same_recoding(method: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
-@pytest.mark.parametrize("method", ["federated_mondrian", "federated_reference"])
+@pytest.mark.parametrize(("method", "signed"), [("federated_mondrian", True), ("federated_reference", False)])
 def test_deployed_hospitals_agree_on_the_same_recoding(
-    tmp_path: Any, monkeypatch: pytest.MonkeyPatch, method: str
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch, method: str, signed: bool
 ) -> None:
     chosen = '{ k = 6, k_local = 2, counts = "secure" }'
     run = f'method = "{method}"\nmodel = "lr"\nrounds = 2\nmethod_settings = {chosen}\n'
-    with deployed(tmp_path, run) as found:
+    with deployed(tmp_path, run, signed=signed) as found:
         server = found.start_server()
         for number in range(3):
             found.start_node(number)

@@ -73,7 +73,12 @@ def test_a_node_answers_only_in_company(keys: dict[int, bytes]) -> None:
 
 def test_keys_travel() -> None:
     assert read_keys(pack_keys(KEYS)) == KEYS
-    numbers, table = pack_keys(KEYS)
+    numbers, table, signed = pack_keys(KEYS)
     for bad in ([numbers, table[:-1]], [numbers, table.astype(np.int32)], [numbers * 0, table], [numbers, table * 0]):
         with pytest.raises(UpdateRejectedError):
-            read_keys(bad)
+            read_keys([*bad, signed])
+    with pytest.raises(UpdateRejectedError, match="brings no keys"):
+        read_keys([numbers[:0], table[:0], signed[:0]])
+    for unreadable in (signed[:-1], signed[:, 1:], signed.astype(np.int32), signed.ravel()):
+        with pytest.raises(UpdateRejectedError):
+            read_keys([numbers, table, unreadable])

@@ -90,7 +90,7 @@ def test_what_joins_says_no_more_than_the_schema(tmp_path: Path, monkeypatch: py
     grid = engine_local.LocalGrid(app, chosen)
     content = wire.request_content(0, wire.pack_arrays([]))
     replies = grid.send_and_receive([wire.request(node, wire.JOIN, 0, content) for node in (1, 2)])
-    (one, first, no_key, axes), (two, second, _, others) = (wire.read_join(reply) for reply in replies)
-    assert (one, two, no_key) == (0, 1, b"")
+    (one, first, no_key, axes, unsigned), (two, second, _, others, _) = (wire.read_join(reply) for reply in replies)
+    assert (one, two, no_key, unsigned) == (0, 1, b"", b"")
     assert first == second
     assert all(np.array_equal(a, b) for a, b in zip(axes, others, strict=True))

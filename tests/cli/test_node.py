@@ -1,0 +1,51 @@
+"""`fedanon node`, where no process of Flower's is needed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fedanon.errors import ConfigError
+from fedanon.federated.deployment.keys import node_keys
+from fedanon.federated.deployment.node import NodeFolder
+from fedanon.federated.together.signing import Identity
+from tests.cli.conftest import Run
+from tests.federated.deployed import write_tables
+
+
+@pytest.fixture
+def node(tmp_path: Path, run: Run) -> NodeFolder:
+    [table] = write_tables(tmp_path, 1, 40)
+    options = ("--server", "127.0.0.1:9443", "--data", table, "--schema", tmp_path / "schema.toml")
+    done = run("node", "init", tmp_path / "node", *options)
+    assert done.code == 0, done.err
+    assert "give it to the other hospitals" in done.err
+    return NodeFolder(tmp_path / "node")
+
+
+def test_a_new_node_signs_by_its_own_key_and_asks_for_signatures(node: NodeFolder) -> None:
+    def known() -> int:
+        return len(Identity.of(node.config.for_flower(node.folder)).hospitals or ())
+
+    assert known() == 1, "itself"
+    for name in ("node", "other"):
+        text = node.public_key.encode() if name == "node" else node_keys().public
+        (node.folder / "hospitals" / f"{name}.pub").write_bytes(text)
+    assert known() == 2
+
+
+def test_a_key_that_cannot_be_read_is_told_at_the_start(node: NodeFolder) -> None:
+    node.command(insecure=True)
+    (node.folder / "hospitals" / "other.pub").write_text("not a key")
+    with pytest.raises(ConfigError, match=r"other\.pub in hospital_keys is not the public key"):
+        node.command(insecure=True)
+
+
+def test_a_node_made_before_there_were_signatures_runs_as_ever(node: NodeFolder) -> None:
+    lines = (node.folder / "node.toml").read_text().splitlines()
+    old = [line for line in lines if not line.startswith(("identity_key", "hospital_keys"))]
+    assert len(old) == len(lines) - 2
+    (node.folder / "node.toml").write_text("\n".join(old))
+    config = NodeFolder(node.folder).config.for_flower(node.folder)
+    assert Identity.of(config) == Identity()

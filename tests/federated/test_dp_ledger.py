@@ -1,0 +1,153 @@
+"""A node's ledger: what it asks of a run, and what all runs together may cost."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fedanon.errors import DataError, InfeasibleError, PrivacyViolationError
+from fedanon.federated.client import client_app
+from fedanon.federated.dp_budget import read_note
+from fedanon.federated.dp_ledger import NodeLedger
+from fedanon.federated.engine_local import LocalGrid
+from fedanon.federated.server import Federation, Outcome
+from fedanon.federated.settings import RunSettings
+from fedanon.privacy.accountant import epsilon_of
+from fedanon.privacy.noise import SecureNoise
+from tests.federated.conftest import settings
+from tests.federated.test_dp_training import private
+
+
+def run_of(mode: str = "record", epsilon: float = 1.0, **more: Any) -> RunSettings:
+    return private(mode, epsilon, **({"randomness": "secure"} | more))
+
+
+def ledger(path: Path | None = None, most: float = 1.0, *, trust_server: bool = False) -> NodeLedger:
+    return NodeLedger(most_epsilon=most, most_delta=1e-5, trust_server=trust_server, path=path)
+
+
+def answered(asked: Callable[[RunSettings], None], run: RunSettings, times: int) -> int:
+    """How many of so many rounds a node answers."""
+    count = 0
+    for _ in range(times):
+        try:
+            asked(run)
+            count += 1
+        except PrivacyViolationError:
+            pass
+    return count
+
+
+# ---- what a run must promise --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["record", "local", "central"])
+def test_a_run_within_the_budget_is_joined(mode: str) -> None:
+    ledger(trust_server=mode == "central").check(run_of(mode))
+
+
+@pytest.mark.parametrize(
+    ("run", "message"),
+    [
+        (settings(), "privacy budget of at most 1"),
+        (run_of(epsilon=1.5), "privacy budget of at most 1"),
+        (run_of(randomness="seeded"), "secure noise: the server knows the seed"),
+        (replace(run_of(), dp_settings='{"epsilon": 1, "delta": 0.4}'), "delta of at most 1e-05"),
+        (run_of("central"), "only if it adds the noise itself"),
+    ],
+)
+def test_a_run_that_promises_less_is_refused(run: RunSettings, message: str) -> None:
+    with pytest.raises(PrivacyViolationError, match=message):
+        ledger().check(run)
+
+
+def test_a_node_that_asks_for_nothing_has_no_ledger() -> None:
+    assert NodeLedger.of({}) is None
+    assert NodeLedger.of({"most-epsilon": 0.0, "most-delta": 1e-5, "ledger": "told.json"}) is None
+    found = NodeLedger.of({"most-epsilon": 2.0, "most-delta": 1e-6, "ledger": "told.json"})
+    assert found == NodeLedger(most_epsilon=2.0, most_delta=1e-6, trust_server=False, path=Path("told.json"))
+
+
+# ---- over all runs ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["record", "local"])
+def test_a_run_that_is_started_again_tells_no_more(tmp_path: Path, mode: str) -> None:
+    path = tmp_path / "told.json"
+    assert answered(ledger(path).spend, run_of(mode), 10) == 4  # a run's rounds: as many as its noise was planned for
+    assert epsilon_of(read_note(path), 1e-5) == pytest.approx(1.0, rel=1e-6)
+    assert answered(ledger(path).spend, run_of(mode, epsilon=0.1), 5) == 0  # other settings, the same rows
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_nodes_do_not_answer_a_run_that_is_started_again(tmp_path: Path) -> None:
+    run = run_of(rounds=2)
+
+    def play() -> Outcome:
+        grid = LocalGrid(client_app(), run)
+        for node, context in grid._contexts.items():
+            asked = {"most-epsilon": 1.0, "most-delta": 1e-5, "ledger": str(tmp_path / f"{node}.json")}
+            context.node_config.update(asked)
+        return Federation(grid, run).run()
+
+    assert play().silent == []
+    with pytest.raises(InfeasibleError, match="Round 1: 0 of 5 updates are usable"):
+        play()
+
+
+def test_runs_add_up(tmp_path: Path) -> None:
+    path = tmp_path / "told.json"
+    assert answered(ledger(path, most=2.0).spend, run_of(), 4) == 4
+    more = answered(ledger(path, most=2.0).spend, run_of(), 100)
+    assert 4 <= more < 100  # rounds of one kind cost less than the sum of their epsilons
+    assert epsilon_of(read_note(path), 1e-5) <= 2.0
+    assert answered(ledger(path, most=3.0).spend, run_of(), 1) == 1  # its owner may allow more
+
+
+def test_a_server_that_adds_the_noise_is_trusted_to_count(tmp_path: Path) -> None:
+    path = tmp_path / "told.json"
+    assert answered(ledger(path).spend, run_of("central"), 10) == 10
+    assert not path.exists()
+
+
+def test_processes_that_answer_at_once_count_each_other(tmp_path: Path) -> None:
+    path = tmp_path / "told.json"
+    run = run_of(rounds=20)
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(lambda _: answered(ledger(path).spend, run, 10), range(8))) == 20
+
+
+def test_a_damaged_ledger_is_told_and_allows_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "told.json"
+    for text in ("{", '[{"noise_multiplier": -1}]', '[{"epsilon": 1}]'):
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(DataError, match=r"told\.json of the privacy budget is damaged"):
+            ledger(path).spend(run_of())
+
+
+# ---- noise of processes -------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # the interpreter warns of forks beside threads
+def test_processes_forked_from_one_draw_different_noise() -> None:
+    """A deployed node forks a process a message: noise that two share could be taken off."""
+    noise = SecureNoise()
+    drawn = [noise.gaussian(np.zeros(4), 1.0)]
+    for _ in range(2):
+        reading, writing = os.pipe()
+        if not (child := os.fork()):
+            os.write(writing, noise.gaussian(np.zeros(4), 1.0).tobytes())
+            os._exit(0)
+        os.waitpid(child, 0)
+        drawn.append(np.frombuffer(os.read(reading, 32)))
+        os.close(reading)
+        os.close(writing)
+    drawn.append(noise.gaussian(np.zeros(4), 1.0))
+    assert len(np.unique(np.concatenate(drawn))) == 16
