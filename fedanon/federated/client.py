@@ -61,9 +61,11 @@ def client_app(
     @app.query("count")
     @guarded
     def count(message: Message, context: Context) -> Message:
-        step = wire.read_round(message)
+        step, first = wire.read_round(message), memory.nothing_answered(context)
         memory.answer_once(context, step)
         hospital, arrays = nodes.together(context).hospital, wire.read_arrays(message)
+        if first and (ledger := NodeLedger.of(context.node_config)):
+            ledger.spend_counts(hospital.method)
         if not (keys := hospital.keys_of(arrays)):
             return wire.reply_counts(message, pack_counts(hospital.answer(arrays, step)))
         Identity.of(context.node_config).check(context.run_id, keys, arrays[-1])
@@ -153,10 +155,14 @@ class _Nodes:
         """A node that counts its rows for a plan that is still made."""
         key = (context.run_id, context.node_id)
         if key not in self._counting:
-            node = self._new(context, self._settings or RunSettings.from_config(context.run_config))
+            settings = self._settings or RunSettings.from_config(context.run_config)
+            node = self._new(context, settings)
             if not isinstance(node, TogetherNode):
                 raise ConfigError("The method of this run is not one for which nodes count together.")
             check_rule(node.method.counts, str(context.node_config.get("counts", "")))
+            if ledger := NodeLedger.of(context.node_config):
+                ledger.check(settings)  # nothing is told for a run that will be refused
+                ledger.check_counts(node.method)
             self._counting[key] = node
         return self._counting[key]
 

@@ -6,6 +6,7 @@ noise drawn anew every time averages out.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -13,11 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fedanon.data.atomic import atomic_write
 from fedanon.data.locking import locked
 from fedanon.errors import DataError, PrivacyViolationError
 from fedanon.federated.dp_budget import ROUNDING, grouped, node_round, read_note, write_note
 from fedanon.federated.settings import RunSettings
-from fedanon.privacy.accountant import keeps
+from fedanon.federated.together.method import FederatedAnonymizer
+from fedanon.privacy.accountant import GaussianRounds, keeps
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,11 +77,52 @@ class NodeLedger:
             return
         with _held(self.path):
             spent = grouped([*read_note(self.path), node_round(settings)])
-            if not keeps(spent, self.most_epsilon * (1 + ROUNDING), self.most_delta):
-                raise PrivacyViolationError(
-                    f"The rows of this node have told what a privacy budget of {self.most_epsilon:g} allows."
-                )
+            self._check_told(spent, _read_counts(self.path))
             write_note(self.path, spent, mode=0o600)
+
+    # ---- counts of anonymising together ---------------------------------------------------------
+
+    def check_counts(self, method: FederatedAnonymizer) -> None:
+        """Raise PrivacyViolationError unless counts have the noise this node asks for."""
+        if not method.noisy or method.randomness != "secure" or method.epsilon > self.most_epsilon:
+            raise PrivacyViolationError(
+                f"This node counts together only with secure noise and a budget of at most {self.most_epsilon:g}."
+            )
+
+    def spend_counts(self, method: FederatedAnonymizer) -> None:
+        """Note all questions of a protocol before the first is answered, or refuse them.
+
+        Their epsilon (pure) and that of training sum up (basic composition).
+        """
+        if self.path is None:
+            return
+        with _held(self.path):
+            counted = [*_read_counts(self.path), method.epsilon]
+            self._check_told(read_note(self.path), counted)
+            atomic_write(_counts_file(self.path), json.dumps(counted) + "\n", mode=0o600)
+
+    def _check_told(self, trained: list[GaussianRounds], counted: list[float]) -> None:
+        left = self.most_epsilon * (1 + ROUNDING) - sum(counted)
+        if left < 0 or not keeps(trained, left, self.most_delta):
+            raise PrivacyViolationError(
+                f"The rows of this node have told what a privacy budget of {self.most_epsilon:g} allows."
+            )
+
+
+def _counts_file(path: Path) -> Path:
+    return path.with_name(f"{path.stem}_counts.json")
+
+
+def _read_counts(path: Path) -> list[float]:
+    """The epsilon of every protocol whose questions were answered."""
+    file = _counts_file(path)
+    try:
+        found = json.loads(file.read_text(encoding="utf-8")) if file.exists() else []
+        if min(found, default=0.0) < 0:
+            raise ValueError
+        return [float(epsilon) for epsilon in found]
+    except (OSError, ValueError, TypeError):
+        raise DataError(f"The note {file.name} of the privacy budget is damaged.") from None
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +20,7 @@ from fedanon.federated.dp_ledger import NodeLedger
 from fedanon.federated.engine_local import LocalGrid
 from fedanon.federated.server import Federation, Outcome
 from fedanon.federated.settings import RunSettings
+from fedanon.federated.together.methods.mondrian import FederatedMondrian
 from fedanon.privacy.accountant import epsilon_of
 from fedanon.privacy.noise import SecureNoise
 from tests.federated.conftest import settings
@@ -130,6 +132,62 @@ def test_a_damaged_ledger_is_told_and_allows_nothing(tmp_path: Path) -> None:
         path.write_text(text, encoding="utf-8")
         with pytest.raises(DataError, match=r"told\.json of the privacy budget is damaged"):
             ledger(path).spend(run_of())
+
+
+# ---- counts of anonymising together -----------------------------------------------------------------
+
+
+def counting(**more: Any) -> FederatedMondrian:
+    return FederatedMondrian(**({"k": 10, "counts": "secure_dp", "epsilon": 0.5} | more))
+
+
+@pytest.mark.parametrize(
+    "more", [{"counts": "plain"}, {"counts": "secure"}, {"epsilon": 1.5}, {"randomness": "seeded"}]
+)
+def test_counts_without_such_noise_are_refused(more: dict[str, Any]) -> None:
+    ledger().check_counts(counting())
+    with pytest.raises(PrivacyViolationError, match="only with secure noise and a budget of at most 1"):
+        ledger().check_counts(counting(**more))
+    with pytest.raises(PrivacyViolationError, match="only with secure noise"):
+        ledger().check_counts(counting(randomness="seeded"))
+
+
+def test_counts_and_training_share_the_budget(tmp_path: Path) -> None:
+    path = tmp_path / "told.json"
+    ledger(path).spend_counts(counting())
+    assert answered(ledger(path).spend, run_of(epsilon=0.5), 10) == 4  # the other half
+    for method in (counting(), counting(epsilon=0.01)):
+        with pytest.raises(PrivacyViolationError, match="have told what a privacy budget of 1 allows"):
+            ledger(path).spend_counts(method)
+    assert (tmp_path / "told_counts.json").read_text() == "[0.5]\n"
+    assert (tmp_path / "told_counts.json").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_damaged_note_of_counts_is_told(tmp_path: Path) -> None:
+    for text in ("{", "[-1]", '["x"]', "3"):
+        (tmp_path / "told_counts.json").write_text(text, encoding="utf-8")
+        with pytest.raises(DataError, match=r"told_counts\.json of the privacy budget is damaged"):
+            ledger(tmp_path / "told.json").spend(run_of())
+
+
+def test_a_protocol_that_is_started_again_is_answered_while_the_budget_lasts(tmp_path: Path) -> None:
+    run = replace(
+        run_of("local", epsilon=0.2, rounds=2),
+        method="federated_mondrian",
+        method_settings=json.dumps({"k": 5, "counts": "secure_dp", "epsilon": 0.4}),
+    )
+
+    def play() -> Outcome:
+        grid = LocalGrid(client_app(), run)
+        for node, context in grid._contexts.items():
+            asked = {"most-epsilon": 1.0, "most-delta": 1e-5, "ledger": str(tmp_path / f"{node}.json")}
+            context.node_config.update(asked)
+        return Federation(grid, run).run()
+
+    assert play().silent == []
+    assert (tmp_path / "1_counts.json").read_text() == "[0.4]\n", "all questions of a protocol are one entry"
+    with pytest.raises(InfeasibleError):
+        play()
 
 
 # ---- noise of processes -------------------------------------------------------------------------

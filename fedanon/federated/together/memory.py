@@ -19,6 +19,11 @@ from fedanon.federated.together.masks import Keys, new_secret
 STEP, PLAN, SECRET, PEERS = "together-step", "together-plan", "together-secret", "together-peers"
 
 
+def nothing_answered(context: Context) -> bool:
+    """Whether no question of this run was answered yet."""
+    return STEP not in context.state
+
+
 def answer_once(context: Context, step: int) -> None:
     """Note that a step is answered; refuse it if it, or a later one, was before."""
     last = context.state[STEP]["step"] if STEP in context.state else 0
