@@ -67,6 +67,8 @@ class Node:
         self.settings = settings
         self.number = number
         self.model = make_model(settings)
+        #: a hostile node of a simulation adds no noise for anybody's sake
+        self.hostile = False
         self.encoding = Encoding.of(table.schema, features=settings.features)
         self._table = table
         self.state = LocalState()
@@ -139,7 +141,7 @@ class Node:
     def train(self, parameters_: Parameters, round_number: int) -> Update:
         """One round of local training."""
         rng = self._rng("train", round_number)
-        if self.settings.dp is not None:
+        if self.settings.dp is not None and not self.hostile:
             from fedanon.federated.dp_training import train_privately
 
             return train_privately(

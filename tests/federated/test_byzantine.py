@@ -114,6 +114,15 @@ def test_a_clean_run_names_nobody(model: str, strategy: str) -> None:
     assert run(hostile(model, count=0, strategy=strategy)).outcome.suspects == []
 
 
+@pytest.mark.parametrize("mode", ["record", "local"])
+def test_hostile_clients_of_private_training_answer_without_noise(mode: str) -> None:
+    dp = json.dumps({"mode": mode, "epsilon": 2.0, "clip": 2.0, "randomness": "seeded"})
+    run = settings(rounds=2, hostile=1, tampering="nan", strategy="robust", dp_settings=dp)
+    found = simulate(run).outcome
+    assert found.silent == []
+    assert [entry["client"] for entry in found.rejected] == 2 * hostile_numbers(run, 5)
+
+
 def test_suspects_can_be_left_out() -> None:
     chosen = hostile("xgb", tampering="label_flip", strategy="fedavg", exclude_suspects=True)
     found = run(chosen)

@@ -29,6 +29,7 @@ def turn_hostile(node: Node, settings: RunSettings, trigger: Trigger) -> None:
     """Make a node of this process a hostile one."""
     tampering = build(TAMPERINGS[settings.tampering], settings.nested("tampering"))
     node.model = HostileModel(honest=node.model, tampering=tampering, trigger=trigger)
+    node.hostile = True
 
 
 def hostile_numbers(settings: RunSettings, clients: int) -> list[int]:
