@@ -49,7 +49,7 @@ def _key_parts(frame: pd.DataFrame) -> list[tuple[str, str, pd.DataFrame]]:
 
 
 def _across_k(name: str, frame: pd.DataFrame, styles: Styles) -> Figure | None:
-    parts = _key_parts(frame)
+    parts = [(measure, title, part) for measure, title, part in _key_parts(frame) if part["k"].notna().any()]
     panels = [
         _k_panel(measure, title, summary(part), styles, _majority(measure, frame)) for measure, title, part in parts
     ]

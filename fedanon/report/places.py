@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 
 import pandas as pd
@@ -40,15 +41,34 @@ LABELLING = ("accuracy_holdout", "accuracy", "accuracy_last20", "f1_macro")
 
 
 def with_series(frame: pd.DataFrame) -> pd.DataFrame:
-    """Adds ``series``: the label, with the settings where one label stands for several.
+    """Adds ``series``: the label, with the settings by which it differs where one label stands for several.
 
     Tasks without a method have no k and no settings; here they have empty ones.
     """
     if "k" not in frame:
         frame = frame.assign(k=pd.array([pd.NA] * len(frame), dtype="Int64"), settings="")
     label = frame["label"].astype(object).where(frame["label"].notna(), ALL_DATA).astype(str)
-    several = frame.groupby(["grid", label], dropna=False)["settings"].transform("nunique") > 1
-    return frame.assign(series=label.where(~several, label + " " + frame["settings"].astype(str)))
+    named = (
+        frame["settings"]
+        .astype(object)
+        .fillna("")
+        .astype(str)
+        .groupby([frame["grid"], label], dropna=False)
+        .transform(_differing)
+    )
+    return frame.assign(series=label + named)
+
+
+def _differing(settings: pd.Series) -> pd.Series:
+    """Such as ', epsilon 0.1, k 5': what tells settings, as JSON, from each other; nothing where all are alike."""
+    read = {text: json.loads(text) if text else {} for text in settings.unique()}
+    names = sorted({name for one in read.values() for name in one})
+    telling = [name for name in names if len({repr(one.get(name)) for one in read.values()}) > 1]
+    texts = {
+        text: "".join(f", {name.replace('_', ' ')} {one[name]}" for name in telling if name in one)
+        for text, one in read.items()
+    }
+    return settings.map(texts)
 
 
 def first_of(frame: pd.DataFrame, names: Iterable[str]) -> str | None:
