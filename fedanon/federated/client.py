@@ -49,29 +49,7 @@ def client_app(
     app = ClientApp()
     nodes = _Nodes(load, settings, prepared)
 
-    @app.query("join")
-    @guarded
-    def join(message: Message, context: Context) -> Message:
-        node = nodes.together(context)
-        key = public_key(memory.secret(context)) if node.method.disclosure.secure else b""
-        signature = Identity.of(context.node_config).signature(context.run_id, node.number, key) if key else b""
-        axes = [axis.to_array() for axis in node.axes]
-        return wire.reply_join(message, node.number, node.schema_sha256, node.has_persons, key, axes, signature)
-
-    @app.query("count")
-    @guarded
-    def count(message: Message, context: Context) -> Message:
-        step, first = wire.read_round(message), memory.nothing_answered(context)
-        memory.answer_once(context, step)
-        hospital, arrays = nodes.together(context).hospital, wire.read_arrays(message)
-        if first and (ledger := NodeLedger.of(context.node_config)):
-            ledger.spend_counts(hospital.method)
-        if not (keys := hospital.keys_of(arrays)):
-            return wire.reply_counts(message, pack_counts(hospital.answer(arrays, step)))
-        Identity.of(context.node_config).check(context.run_id, keys, arrays[-1])
-        counts = hospital.answer(arrays, step, memory.secret(context))
-        memory.keep_peers(context, keys, all_stay=hospital.method.noisy)  # only those of a question that is answered
-        return wire.reply_counts(message, pack_counts(counts))
+    _count_together(app, nodes)
 
     @app.query()
     @guarded
@@ -101,6 +79,34 @@ def client_app(
         return wire.reply_scores(message, node.evaluate(_parameters(node, message)), node.facts.n_test)
 
     return app
+
+
+def _count_together(app: ClientApp, nodes: _Nodes) -> None:
+    """What a node answers before there is a plan, where hospitals anonymise together."""
+
+    @app.query("join")
+    @guarded
+    def join(message: Message, context: Context) -> Message:
+        node = nodes.together(context)
+        key = public_key(memory.secret(context)) if node.method.disclosure.secure else b""
+        signature = Identity.of(context.node_config).signature(context.run_id, node.number, key) if key else b""
+        axes = [axis.to_array() for axis in node.axes]
+        return wire.reply_join(message, node.number, node.schema_sha256, node.has_persons, key, axes, signature)
+
+    @app.query("count")
+    @guarded
+    def count(message: Message, context: Context) -> Message:
+        step, first = wire.read_round(message), memory.nothing_answered(context)
+        memory.answer_once(context, step)
+        hospital, arrays = nodes.together(context).hospital, wire.read_arrays(message)
+        if first and (ledger := NodeLedger.of(context.node_config)):
+            ledger.spend_counts(hospital.method)
+        if not (keys := hospital.keys_of(arrays)):
+            return wire.reply_counts(message, pack_counts(hospital.answer(arrays, step)))
+        Identity.of(context.node_config).check(context.run_id, keys, arrays[-1])
+        counts = hospital.answer(arrays, step, memory.secret(context))
+        memory.keep_peers(context, keys, all_stay=hospital.method.noisy)  # only those of a question that is answered
+        return wire.reply_counts(message, pack_counts(counts))
 
 
 def guarded(handler: Handler) -> Handler:

@@ -47,6 +47,15 @@ def answered(asked: Callable[[RunSettings], None], run: RunSettings, times: int)
     return count
 
 
+def played(run: RunSettings, folder: Path) -> Outcome:
+    """A run whose nodes each keep a budget of 1 in a ledger of this folder."""
+    grid = LocalGrid(client_app(), run)
+    for node, context in grid._contexts.items():
+        asked = {"most-epsilon": 1.0, "most-delta": 1e-5, "ledger": str(folder / f"{node}.json")}
+        context.node_config.update(asked)
+    return Federation(grid, run).run()
+
+
 # ---- what a run must promise --------------------------------------------------------------------
 
 
@@ -92,16 +101,9 @@ def test_a_run_that_is_started_again_tells_no_more(tmp_path: Path, mode: str) ->
 def test_nodes_do_not_answer_a_run_that_is_started_again(tmp_path: Path) -> None:
     run = run_of(rounds=2)
 
-    def play() -> Outcome:
-        grid = LocalGrid(client_app(), run)
-        for node, context in grid._contexts.items():
-            asked = {"most-epsilon": 1.0, "most-delta": 1e-5, "ledger": str(tmp_path / f"{node}.json")}
-            context.node_config.update(asked)
-        return Federation(grid, run).run()
-
-    assert play().silent == []
+    assert played(run, tmp_path).silent == []
     with pytest.raises(InfeasibleError, match="Round 1: 0 of 5 updates are usable"):
-        play()
+        played(run, tmp_path)
 
 
 def test_runs_add_up(tmp_path: Path) -> None:
@@ -177,17 +179,10 @@ def test_a_protocol_that_is_started_again_is_answered_while_the_budget_lasts(tmp
         method_settings=json.dumps({"k": 5, "counts": "secure_dp", "epsilon": 0.4}),
     )
 
-    def play() -> Outcome:
-        grid = LocalGrid(client_app(), run)
-        for node, context in grid._contexts.items():
-            asked = {"most-epsilon": 1.0, "most-delta": 1e-5, "ledger": str(tmp_path / f"{node}.json")}
-            context.node_config.update(asked)
-        return Federation(grid, run).run()
-
-    assert play().silent == []
+    assert played(run, tmp_path).silent == []
     assert (tmp_path / "1_counts.json").read_text() == "[0.4]\n", "all questions of a protocol are one entry"
     with pytest.raises(InfeasibleError):
-        play()
+        played(run, tmp_path)
 
 
 # ---- noise of processes -------------------------------------------------------------------------
