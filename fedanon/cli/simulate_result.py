@@ -10,6 +10,8 @@ from fedanon.cli.output import console, print_table
 SHOWN = ("accuracy", "auc_pooled", "auc_client_mean", "log_loss", "f1", "ncp", "linkage", "truthfulness", "seconds")
 #: updates that were left out, at most
 LEFT_OUT = 10
+#: said where noise can be taken off by whoever knows the seed
+NO_PROMISE = " The noise follows from the seed: nothing is promised."
 
 
 def print_result(title: str, result: dict[str, Any]) -> None:
@@ -53,8 +55,7 @@ def _disclosed(agreed: dict[str, Any]) -> str:
         return f"Counts: {words[told['counts']]} ({agreed['questions']} questions)."
     return (
         f"Counts: epsilon {agreed['epsilon_spent']:g} of each client is spent on {agreed['questions']} questions "
-        f"({agreed['protocols']} protocols), against {told['against']}."
-        + ("" if agreed["promised"] else " The noise follows from the seed: nothing is promised.")
+        f"({agreed['protocols']} protocols), against {told['against']}." + ("" if agreed["promised"] else NO_PROMISE)
     )
 
 
@@ -66,7 +67,7 @@ def _suspect(entry: dict[str, Any]) -> str:
 
 
 def _budget(spent: dict[str, Any]) -> str:
-    promise = "" if spent["promised"] else " The noise follows from the seed: nothing is promised."
+    promise = "" if spent["promised"] else NO_PROMISE
     return (
         f"Privacy budget: epsilon {spent['epsilon_spent']:.3g} spent at delta {spent['delta']:g}, unit: "
         f"{spent['unit']}. It covers {spent['covers']}.{promise}"

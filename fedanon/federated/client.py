@@ -96,11 +96,12 @@ def _count_together(app: ClientApp, nodes: _Nodes) -> None:
     @app.query("count")
     @guarded
     def count(message: Message, context: Context) -> Message:
-        step, first = wire.read_round(message), memory.nothing_answered(context)
-        memory.answer_once(context, step)
-        hospital, arrays = nodes.together(context).hospital, wire.read_arrays(message)
-        if first and (ledger := NodeLedger.of(context.node_config)):
+        step, hospital = wire.read_round(message), nodes.together(context).hospital
+        # paid before anything is noted: who could not pay is not taken for one who has
+        if memory.nothing_answered(context) and (ledger := NodeLedger.of(context.node_config)):
             ledger.spend_counts(hospital.method)
+        memory.answer_once(context, step)
+        arrays = wire.read_arrays(message)
         if not (keys := hospital.keys_of(arrays)):
             return wire.reply_counts(message, pack_counts(hospital.answer(arrays, step)))
         Identity.of(context.node_config).check(context.run_id, keys, arrays[-1])

@@ -25,6 +25,7 @@ from fedanon.privacy.accountant import epsilon_of
 from fedanon.privacy.noise import SecureNoise
 from tests.federated.conftest import settings
 from tests.federated.test_dp_training import private
+from tests.federated.together.signed_grid import SignedGrid
 
 
 def run_of(mode: str = "record", epsilon: float = 1.0, **more: Any) -> RunSettings:
@@ -178,11 +179,25 @@ def test_a_protocol_that_is_started_again_is_answered_while_the_budget_lasts(tmp
         method="federated_mondrian",
         method_settings=json.dumps({"k": 5, "counts": "secure_dp", "epsilon": 0.4}),
     )
-
     assert played(run, tmp_path).silent == []
     assert (tmp_path / "1_counts.json").read_text() == "[0.4]\n", "all questions of a protocol are one entry"
     with pytest.raises(InfeasibleError):
         played(run, tmp_path)
+
+
+def test_a_node_that_refused_the_first_question_refuses_the_next(tmp_path: Path) -> None:
+    """The steps of a run are noted, too: a question that could not be paid must not count as one that was."""
+    asked = {"most-epsilon": 1.0, "most-delta": 1e-5, "ledger": str(tmp_path / "told.json")}
+    dp = {"mode": "local", "epsilon": 0.2, "randomness": "secure"}
+    for paid in (True, False):
+        grid = SignedGrid(
+            {0: asked}, method_settings={"k": 5, "counts": "dp", "epsilon": 0.6}, dp_settings=json.dumps(dp)
+        )
+        for step in (1, 2):
+            reply = grid.count(step, None)
+            assert reply.has_content() == paid
+            assert paid or "have told what a privacy budget of 1 allows" in reply.error.reason
+    assert (tmp_path / "told_counts.json").read_text() == "[0.6]\n"
 
 
 # ---- noise of processes -------------------------------------------------------------------------
