@@ -22,9 +22,12 @@ from numpy.typing import NDArray
 from fedanon.data.hierarchy import FloatArray, IntArray
 from fedanon.federated.together.axes import Axis
 
-Counts = NDArray[np.int64]
+#: of rows or people; what is only foretold need not be whole
+Counts = NDArray[np.int64] | FloatArray
 #: 0 takes the cut that saves most, 1 the one that saves most a bit; in between regions lose least in the end
 BALANCE = 0.4
+#: what a row loses that is parted from the others for being rare: most of what is lost by suppressing it
+RARE = 0.7
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,15 +89,47 @@ class Floor:
         return np.asarray((people.sum(axis=0) >= self.k) & local)
 
 
-def best_cut(histograms: Sequence[Histogram | None], floor: Floor) -> Cut | None:
-    """The best cut of a region by the histograms of its axes, or none."""
+def best_cut(histograms: Sequence[Histogram | None], floor: Floor, balance: float = BALANCE) -> Cut | None:
+    """The best cut of a region by the histograms of its axes, or none; ``balance`` is the exponent of the entropy."""
     if max((h.people.sum() for h in histograms if h is not None), default=0) < 2 * floor.k:
         return None
-    cuts = [_best_of_axis(i, h, floor) for i, h in enumerate(histograms) if h is not None]
+    cuts = [_best_of_axis(i, h, floor, balance) for i, h in enumerate(histograms) if h is not None]
     return max((cut for cut in cuts if cut), key=lambda cut: cut.score, default=None)
 
 
-def _best_of_axis(number: int, histogram: Histogram, floor: Floor) -> Cut | None:
+def best_trim(histograms: Sequence[Histogram | None], unseen: float, most: float) -> Cut | None:
+    """The best cut that leaves a node of a taxonomy and parts from it few rows, or none; ``score`` is what it saves.
+
+    Rows that are rare are not worth that all others publish a wider node for them. They need not be enough for a region
+    of their own: at worst they are suppressed.
+
+    Parameters
+    ----------
+    histograms : of a region, as :func:`best_cut` takes them.
+    unseen : rows that every bucket may hold beyond what its histogram says.
+    most : rows that may be parted.
+    """
+    taxonomies = [(i, h) for i, h in enumerate(histograms) if h is not None and h.axis.tree is not None]
+    trims = [_best_trim_of_axis(i, h, unseen, most, RARE * len(histograms)) for i, h in taxonomies]
+    return max((trim for trim in trims if trim), key=lambda trim: trim.score, default=None)
+
+
+def _best_trim_of_axis(number: int, histogram: Histogram, unseen: float, most: float, price: float) -> Cut | None:
+    used = histogram.used
+    if len(used) < 2:
+        return None
+    starts, ends = histogram.starts[used], histogram.ends[used]
+    first, last = candidates(histogram.axis, starts, ends)
+    inside, total = _inside(histogram.rows[:, used], first, last)[0], float(histogram.rows.sum())
+    parted = total - inside
+    whole, kept = histogram.axis.loss(starts[:1], ends[-1:]), histogram.axis.loss(starts[first], ends[last])
+    saved = inside * (whole - kept) - (parted + unseen * (len(used) - (last - first + 1))) * price
+    saved = np.where(parted <= most, saved, 0.0)
+    best = int(np.argmax(saved))
+    return Cut(number, int(starts[first[best]]), int(ends[last[best]]), float(saved[best])) if saved[best] > 0 else None
+
+
+def _best_of_axis(number: int, histogram: Histogram, floor: Floor, balance: float) -> Cut | None:
     used = histogram.used
     if len(used) < 2:
         return None
@@ -106,7 +141,7 @@ def _best_of_axis(number: int, histogram: Histogram, floor: Floor) -> Cut | None
         return None
     first, last = first[fits], last[fits]
     share = people.sum(axis=0)[fits] / all_people.sum()
-    score = saved_loss(histogram, used, first, last, share) / _entropy(share) ** BALANCE
+    score = saved_loss(histogram, used, first, last, share) / _entropy(share) ** balance
     best = int(np.argmax(score))
     return Cut(
         number, int(histogram.starts[used[first[best]]]), int(histogram.ends[used[last[best]]]), float(score[best])

@@ -11,12 +11,16 @@ from numpy.typing import NDArray
 from fedanon.data.hierarchy import FloatArray, IntArray
 from fedanon.errors import InfeasibleError
 from fedanon.federated.together.axes import Axis, loss_of
+from fedanon.federated.together.neighbours import Neighbours, Pairs
 from fedanon.federated.together.regions import Regions
 
 Counts = NDArray[np.int64]
 #: the people a class holds at least, by its summed counts and how many regions were summed
 LowerBound = Callable[[int, int], int]
 NONE = -1
+NO_PAIRS = np.zeros((0, 2), dtype=np.int64)
+#: moves that are tried for every leaf that may move
+TRIALS = 5_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +56,9 @@ class Merging:
     least : see :data:`LowerBound`.
     additive : counts of people who have several rows are not: the same people may be in both classes.
     suppress : whether rows may be suppressed.
-    sure : sets of leaves that hold k people together, see :func:`~fedanon.federated.together.bounds.sure_nodes`.
+    neighbours : of the leaves; where given, leaves without which a class is sure are moved about until little can be
+        saved (:mod:`fedanon.kernels.absorb`).
+    sure : pairs of leaves that hold k people together, see :func:`~fedanon.federated.together.bounds.sure_pairs`.
     """
 
     def __init__(
@@ -64,7 +70,8 @@ class Merging:
         *,
         additive: bool = True,
         suppress: bool = False,
-        sure: Sequence[NDArray[np.int64]] = (),
+        neighbours: Neighbours | None = None,
+        sure: Pairs = NO_PAIRS,
     ) -> None:
         self._axes = axes
         self._least = least
@@ -72,31 +79,74 @@ class Merging:
         self._suppress = suppress
         self._n_regions, self._leaves = len(regions), regions.router.leaves
         low, high = regions.boxes(self._leaves)
+        self._leaf_low, self._leaf_high, self._own = low, high, totals
         self._low, self._high = low.copy(), high.copy()
         self._totals = totals.astype(np.int64)
         self._members = np.ones(len(totals), dtype=np.int64)
         self._bounds = np.array([least(int(total), 1) for total in totals], dtype=np.int64)
         #: class of every leaf, by the leaf that stands for it; NONE if it is suppressed
         self._of_leaf = np.arange(len(totals))
+        #: leaves that make a class sure, alone or in pairs
+        self._core = np.zeros(len(totals), dtype=bool)
+        self._neighbours = neighbours
         self._sure = sure
 
     def run(self, k: int) -> Classes:
         """Classes that all hold k people for sure."""
-        for first, *others in self._sure:
-            for other in others:
-                self._merge(int(other), int(first))
-            self._bounds[first] = max(k, int(self._bounds[first]))
+        self._pair_up(k)
         while True:
             standing = self._standing
             if not standing.size:
                 raise self._infeasible(k)
             short = int(standing[np.argmin(self._bounds[standing])])
             if self._bounds[short] >= k:
-                return self._classes(standing)
+                break
             others = standing[standing != short]
             if not others.size:
                 raise self._infeasible(k)
             self._settle(short, others)
+        if self._neighbours:
+            self._move_about(self._neighbours)
+        return self._classes(self._standing)
+
+    def _pair_up(self, k: int) -> None:
+        """Leaves that are sure alone or in pairs; a leaf is in one pair at most."""
+        self._core |= self._bounds >= k
+        for one, other in self._sure.tolist():
+            if not self._core[[one, other]].any():
+                self._merge(one, other)
+                self._bounds[other] = max(k, int(self._bounds[other]))
+                self._core[[one, other]] = True
+        self._sure_bounds = self._bounds.copy()
+
+    def _move_about(self, neighbours: Neighbours) -> None:
+        """Leaves that make no class sure, to where the loss of all is least."""
+        from fedanon.kernels.absorb import absorb
+
+        # a class that is sure only as a whole keeps what it has
+        cores = np.unique(self._of_leaf[self._core])
+        free = np.flatnonzero(~self._core & (np.isin(self._of_leaf, cores) | (self._of_leaf == NONE)))
+        if not (free.size and cores.size):
+            return
+        standing = self._standing
+        class_of = np.where(self._of_leaf == NONE, NONE, np.searchsorted(standing, self._of_leaf))
+        people = np.maximum(self._own, 0).astype(np.float64)
+        found = absorb(
+            neighbours.low,
+            neighbours.high,
+            people,
+            class_of,
+            free,
+            neighbours.near,
+            neighbours.losses,
+            TRIALS * free.size,
+            np.random.default_rng(0),
+        )
+        self._of_leaf = np.where(found == NONE, NONE, standing[found])
+        self._bounds[cores] = self._sure_bounds[cores]  # what joined them may have left
+        for one in standing.tolist():
+            members = self._of_leaf == one
+            self._low[one], self._high[one] = self._leaf_low[members].min(axis=0), self._leaf_high[members].max(axis=0)
 
     @property
     def _standing(self) -> NDArray[np.int64]:

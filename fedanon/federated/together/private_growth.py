@@ -1,24 +1,25 @@
 """Growth on few noisy counts: what differential privacy leaves of the questions.
 
-Every question costs every client some of its epsilon. The first asks for the histograms of all rows, along each axis;
-then regions are cut as if the axes were independent inside them: a part's histogram along another axis is that of the
-whole, scaled to the part's rows. Where that goes wrong, counts tell: regions are cut to a size at which the noise of
-the next, better count is small beside them, counted, and cut on. A count costs little, since a row is in one region
-only, where histograms along eight axes count it eight times.
+Every question costs every client some of its epsilon. The first asks for the histograms of all rows, along each axis.
+By them the server draws a population, grows regions on it, asks for their rows, and weights the population until the
+counts come out (:mod:`.association`); then it grows smaller regions on that. A count costs little, since a row is in
+one region only, where histograms along eight axes count it eight times.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedanon.data.hierarchy import FloatArray
+from fedanon.federated.together.association import Association, drawn
 from fedanon.federated.together.axes import MOST_BUCKETS, Axis
 from fedanon.federated.together.budget import Budget
-from fedanon.federated.together.cuts import Cut, Floor, Histogram, best_cut
+from fedanon.federated.together.cuts import Cut, Floor, Histogram, best_cut, best_trim
 from fedanon.federated.together.method import Ask
 from fedanon.federated.together.questions import FINAL, Question, count_only
 from fedanon.federated.together.regions import GrowingRegions
@@ -26,38 +27,52 @@ from fedanon.federated.together.regions import GrowingRegions
 #: a region is cut before it is counted if it has twice this many times the rows by which the count is off
 ROOM = 3
 #: people a region should have at the end, in parts of what the final count can confirm: two short ones may be merged
-SMALLEST = 0.75
+SMALLEST = 0.7
+#: parts of a numeric axis that the histograms tell: finer ones would drown in noise
+NUMERIC_BUCKETS = 25
+#: the population has so many times the rows there are, within limits
+MULTIPLE, LEAST_DRAWN, MOST_DRAWN = 4, 2_000, 100_000
+#: see :data:`~fedanon.federated.together.cuts.BALANCE`: even parts are foretold better than uneven ones
+BALANCE = 0.7
+#: share of all rows that a value has at least in the population: what no noisy count shows may exist
+RAREST = 2e-4
 
 
 @dataclass(frozen=True, eq=False)
 class Foretold:
-    """What is thought of a region: its rows, and for every axis their weights in all bins."""
+    """What is thought of a region: its rows, by those of the population that lie in it.
 
+    Parameters
+    ----------
+    population : all of it.
+    members : its rows in the region.
+    rows : how many rows the region has.
+    """
+
+    population: Association
+    members: NDArray[np.int64]
     rows: float
-    weights: tuple[FloatArray, ...]
 
-    def histogram(self, number: int, axis: Axis, low: int, high: int) -> Histogram | None:
-        """The histogram along an axis inside a box; none where it is empty."""
-        inside = self.weights[number][low : high + 1]
-        if inside.sum() <= 0:
+    @cached_property
+    def weight(self) -> float:
+        """Of the members."""
+        return float(self.population.weights[self.members].sum())
+
+    def along(self, number: int, axis: Axis, within: NDArray[np.bool_]) -> Histogram | None:
+        """The histogram along an axis over the bins that the region's tests let through; none where it is empty."""
+        if not self.weight > 0:
             return None
-        counts = (self.rows * inside / inside.sum())[None, :]
-        return Histogram(axis, np.arange(low, high + 1, dtype=np.int32), high, counts, counts, exact=False)
+        bins, weights = self.population.bins[self.members, number], self.population.weights[self.members]
+        counts = np.bincount(bins, weights, minlength=axis.n_bins) * (self.rows / self.weight)
+        # nothing is foretold of a bin that is no hole, but it may hold a row
+        counts = np.where(within, np.maximum(counts, 1e-9), 0.0).astype(np.float64)[None, :]
+        return Histogram(axis, np.arange(axis.n_bins, dtype=np.int32), axis.n_bins - 1, counts, counts, exact=True)
 
-    def part(self, axis: int, inside: NDArray[np.bool_]) -> Foretold:
-        """The rows in some bins of an axis."""
-        whole = self.weights[axis]
-        kept = np.where(inside, whole, 0.0)
-        weights = (*self.weights[:axis], kept, *self.weights[axis + 1 :])
-        return Foretold(float(self.rows * kept.sum() / whole.sum()), weights)
-
-    def corrected(self, counted: int, deviation: float) -> Foretold:
-        """What is thought after a count: it and what was foretold weigh by their precision.
-
-        What was foretold may be off by all of itself.
-        """
-        trust = self.rows**2 / (self.rows**2 + deviation**2)
-        return replace(self, rows=max(self.rows + trust * (counted - self.rows), 0.5))
+    def part(self, axis: int, low: int, high: int, *, inside: bool) -> Foretold:
+        """The rows in the bins low..high of an axis, or the others."""
+        bins = self.population.bins[self.members, axis]
+        part = replace(self, members=self.members[((bins >= low) & (bins <= high)) == inside])
+        return replace(part, rows=self.rows * part.weight / self.weight if self.weight > 0 else 0.0)
 
 
 class PrivateGrowth:
@@ -73,79 +88,103 @@ class PrivateGrowth:
 
     def __init__(self, axes: Sequence[Axis], need: int, *, budget: Budget, draws: float) -> None:
         self.axes = axes
-        self.regions = GrowingRegions([axis.n_bins for axis in axes])
         self._smallest = max(int(SMALLEST * need), 1)
         self._budget = budget
         self._draws = draws
-        self._open: dict[int, Foretold] = {}
 
     def run(self, ask: Ask) -> GrowingRegions:
         """Grow until regions are about as small as the final count can confirm."""
-        self._open[0] = self._histograms_of_all(ask)
-        self._part_missing()
+        population = self._population(ask)
         for step in sorted(set(self._budget.shares) - {1, FINAL}):
-            deviation = float(np.sqrt(2 * self._draws) * self._budget.scale(step))
-            self._grow(ROOM * deviation)
-            self._count(ask, deviation)
-        self._grow(self._smallest)
-        return self.regions
+            deviation = self._deviation(step)
+            regions = self._grown(population, max(ROOM * deviation, self._smallest))
+            counted = self._counted(ask, regions), deviation
+            lying_in = np.searchsorted(regions.router.leaves, regions.router.route(population.bins))
+            population.see(lying_in, *counted)
+        population.hold(lying_in, *counted)
+        return self._grown(population, self._smallest)
+
+    def _deviation(self, step: int, n_counted: int = 1) -> float:
+        return float(np.sqrt(2 * self._draws) * self._budget.scale(step, n_counted))
 
     # ---- questions ------------------------------------------------------------------------------
 
-    def _histograms_of_all(self, ask: Ask) -> Foretold:
-        """What all histograms tell; they are as fine as can be: a country that most are from must stand out."""
-        root = np.zeros(1, dtype=np.int32)
-        grain = np.full((1, len(self.axes)), MOST_BUCKETS, dtype=np.int32)
-        question = Question(self.regions.router, root, *self.regions.boxes(root), grain)
+    def _population(self, ask: Ask) -> Association:
+        """Rows by the histograms of those without missing numbers, and by the number of others."""
+        regions, known, missing = self._known_and_missing()
+        asked = np.array([known, *missing], dtype=np.int32)
+        grain = count_only(len(asked), len(self.axes))
+        grain[0] = [NUMERIC_BUCKETS if axis.tree is None else MOST_BUCKETS for axis in self.axes]
+        question = Question(regions.router, asked, *regions.boxes(asked), grain)
         layout, (rows, _) = question.layout(self.axes), ask(question)
         counts = [layout.part(rows, 0, a).sum(axis=0) for a in range(len(self.axes))]
         # one of few buckets has less noise in its sum
         found = np.average([counted.sum() for counted in counts], weights=[1 / len(counted) for counted in counts])
-        n_rows = max(float(found), 1.0)
-        weights = []
-        for a, counted in enumerate(counts):
-            lengths = np.diff(np.append(layout.starts(0, a), self.axes[a].n_bins))
-            weights.append(np.repeat(onto_total(counted.astype(np.float64), n_rows) / lengths, lengths))
-        return Foretold(n_rows, tuple(weights))
+        n_known = max(float(found), 1.0)
+        margins = [self._margin(a, layout.starts(0, a), counted, n_known) for a, counted in enumerate(counts)]
+        n_missing = [max(float(layout.part(rows, i + 1, 0).sum()), 0.0) for i in range(len(missing))]
+        return self._drawn(margins, n_known, dict(zip(missing.values(), n_missing, strict=True)))
 
-    def _count(self, ask: Ask, deviation: float) -> None:
-        """Ask for the rows of the open regions, and change by them what is thought of these."""
-        asked = np.array(sorted(self._open), dtype=np.int32)
-        grain = count_only(len(asked), len(self.axes))
-        question = Question(self.regions.router, asked, *self.regions.boxes(asked), grain)
-        rows, _ = ask(question)
-        for region, counted in zip(asked.tolist(), rows.sum(axis=0).tolist(), strict=True):
-            self._open[region] = self._open[region].corrected(counted, deviation)
+    def _margin(self, a: int, starts: NDArray[np.int32], counted: NDArray[np.int64], total: float) -> FloatArray:
+        axis = self.axes[a]
+        n_bins = axis.missing if axis.tree is None and axis.missing > 0 else axis.n_bins
+        lengths = np.diff(np.append(starts, n_bins))
+        margin = np.repeat(onto_total(counted.astype(np.float64), total) / lengths, lengths)
+        return np.maximum(margin, RAREST * total)
+
+    def _drawn(self, margins: Sequence[FloatArray], n_known: float, missing: dict[int, float]) -> Association:
+        rng = np.random.default_rng(0)  # any rows will do
+        n_rows = n_known + sum(missing.values())
+        count = int(np.clip(MULTIPLE * n_rows, LEAST_DRAWN, MOST_DRAWN))
+        parts = [drawn(margins, max(int(count * n_known / n_rows), 1), rng)]
+        for axis, rows in missing.items():
+            part = drawn(margins, int(count * rows / n_rows), rng)
+            part[:, axis] = self.axes[axis].missing
+            parts.append(part)
+        return Association(np.concatenate(parts), n_rows, self._deviation(1, len(self.axes)))
+
+    def _counted(self, ask: Ask, regions: GrowingRegions) -> NDArray[np.int64]:
+        """Rows of all leaves."""
+        leaves = regions.router.leaves.astype(np.int32)
+        grain = count_only(len(leaves), len(self.axes))
+        rows, _ = ask(Question(regions.router, leaves, *regions.boxes(leaves), grain))
+        return np.asarray(rows.sum(axis=0))
 
     # ---- cuts without questions -----------------------------------------------------------------
 
-    def _part_missing(self) -> None:
-        """Regions of their own for missing numbers: who shares a region with them publishes everything."""
-        known = 0
+    def _known_and_missing(self) -> tuple[GrowingRegions, int, dict[int, int]]:
+        """Regions of their own for missing numbers, with their axes: who shares one with them publishes everything."""
+        regions, known, missing = GrowingRegions([axis.n_bins for axis in self.axes]), 0, {}
         for a, axis in enumerate(self.axes):
-            if axis.tree is None and axis.missing > 0 and self._open[known].weights[a].sum() > 0:
-                known, _ = self._apply(known, Cut(a, 0, axis.missing - 1, 0.0))
+            if axis.tree is None and axis.missing > 0:
+                known, apart = regions.cut(known, a, 0, axis.missing - 1)
+                missing[apart] = a
+        return regions, known, missing
 
-    def _grow(self, size: float) -> None:
-        """Cut all regions of twice this size; parts may be as small as regions will be at the end."""
-        floor, waiting = Floor(self._smallest, 1), list(self._open)
+    def _grown(self, population: Association, size: float) -> GrowingRegions:
+        """Cut all regions of twice this size."""
+        regions, known, missing = self._known_and_missing()
+        lying_in = regions.router.route(population.bins)
+        waiting = []
+        for region in (known, *missing):
+            whole = Foretold(population, np.flatnonzero(lying_in == region), 0.0)
+            waiting.append((region, replace(whole, rows=whole.weight)))
+        floor, hidden = Floor(int(size), 1), self._deviation(1, len(self.axes)) / population.n_rows
         while waiting:
-            region = waiting.pop()
-            if self._open[region].rows >= 2 * size:
-                cut = best_cut(self._histograms(region), floor)
-                waiting += self._apply(region, cut) if cut else ()
+            region, whole = waiting.pop()
+            histograms = [whole.along(a, axis, regions.within[region][a]) for a, axis in enumerate(self.axes)]
+            trim = best_trim(histograms, hidden * whole.rows, self._smallest)
+            cut = trim or (best_cut(histograms, floor, BALANCE) if whole.rows >= 2 * size else None)
+            if cut:
+                parts = regions.cut(region, cut.axis, cut.low, cut.high)
+                waiting += self._parts(whole, parts, cut)
+        return regions
 
-    def _histograms(self, region: int) -> list[Histogram | None]:
-        low, high = self.regions.low[region].tolist(), self.regions.high[region].tolist()
-        return [self._open[region].histogram(a, axis, low[a], high[a]) for a, axis in enumerate(self.axes)]
-
-    def _apply(self, region: int, cut: Cut) -> tuple[int, int]:
-        parts, whole = self.regions.cut(region, cut.axis, cut.low, cut.high), self._open.pop(region)
-        bins = np.arange(self.axes[cut.axis].n_bins)
-        inside = (bins >= cut.low) & (bins <= cut.high)
-        for part, side in zip(parts, (inside, ~inside), strict=True):
-            self._open[part] = whole.part(cut.axis, side)
-        return parts
+    def _parts(self, whole: Foretold, parts: tuple[int, int], cut: Cut) -> list[tuple[int, Foretold]]:
+        return [
+            (part, whole.part(cut.axis, cut.low, cut.high, inside=inside))
+            for part, inside in zip(parts, (True, False), strict=True)
+        ]
 
 
 def onto_total(counts: FloatArray, total: float) -> FloatArray:

@@ -11,16 +11,18 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from fedanon.data.hierarchy import IntArray
 from fedanon.errors import UpdateRejectedError
 from fedanon.federated.together.agreement import Agreement
 from fedanon.federated.together.axes import Axis
-from fedanon.federated.together.bounds import lower_bound, sure_nodes
+from fedanon.federated.together.bounds import lower_bound, sure_pairs
 from fedanon.federated.together.conversation import Answers, Arrays, Asking, Conversation
-from fedanon.federated.together.merging import Classes, LowerBound, Merging
+from fedanon.federated.together.merging import LowerBound, Merging
 from fedanon.federated.together.method import FederatedAnonymizer
+from fedanon.federated.together.neighbours import Neighbours, Pairs
 from fedanon.federated.together.plan import Plan
 from fedanon.federated.together.questions import FINAL, Asked, Counts, Question, count_only
-from fedanon.federated.together.regions import Regions, Router
+from fedanon.federated.together.regions import Regions
 
 
 class Agreeing:
@@ -63,6 +65,8 @@ class Agreeing:
 
     def _settle(self, regions: Regions, answers: Answers) -> Agreement:
         method = self._method
+        neighbours = Neighbours.of(self._axes, *regions.boxes(regions.router.leaves)) if method.noisy else None
+        matchings = neighbours.matchings() if neighbours else []
         merging = Merging(
             regions,
             self._axes,
@@ -70,7 +74,8 @@ class Agreeing:
             self._bound(totals, len(answers.clients)),
             additive=not self._persons,
             suppress=method.noisy,
-            sure=self._sure(regions.router, totals, len(answers.clients)),
+            neighbours=neighbours,
+            sure=self._sure(matchings, totals, len(answers.clients)),
         )
         classes = merging.run(method.k)
         plan = Plan(
@@ -84,29 +89,30 @@ class Agreeing:
 
         def without(left: Sequence[int]) -> int:
             rows = [answers.clients.index(number) for number in left]
-            return int(self._least(classes, regions.router, answers.people[rows].sum(axis=0), len(left)).min())
+            totals = answers.people[rows].sum(axis=0)
+            of_leaf = classes.of_region[regions.router.leaves]
+            return int(self._least(of_leaf, totals, self._sure(matchings, totals, len(left)), len(left)).min())
 
         return Agreement(method, plan, without, self._asking.traffic)
 
-    def _least(self, classes: Classes, router: Router, totals: Counts, n_clients: int) -> Counts:
-        """People every class holds at least by these counts of the leaves: by their sum, or by some of them."""
-        of_leaf, bound = classes.of_region[router.leaves], self._bound(totals, n_clients)
-        kept = of_leaf >= 0
-        summed, members = np.zeros(len(classes), dtype=np.int64), np.bincount(of_leaf[kept], minlength=len(classes))
+    def _least(self, of_leaf: IntArray, totals: Counts, pairs: Pairs, n_clients: int) -> Counts:
+        """People every class holds at least by these counts of the leaves: by their sum, or by one or two of them."""
+        bound, kept = self._bound(totals, n_clients), of_leaf >= 0
+        members = np.bincount(of_leaf[kept])
+        summed = np.zeros(len(members), dtype=np.int64)
         (np.maximum if self._persons else np.add).at(summed, of_leaf[kept], totals[kept])
         least = np.array([bound(int(n), int(m)) for n, m in zip(summed, members, strict=True)])
         np.maximum.at(least, of_leaf[kept], [bound(int(total), 1) for total in totals[kept]])
-        for leaves in self._sure(router, totals, n_clients):
-            [one, *others] = np.unique(of_leaf[leaves]).tolist()
-            if one >= 0 and not others:
-                least[one] = max(int(least[one]), self._method.k)
+        one, other = of_leaf[pairs].T
+        together = one[(one == other) & (one >= 0)]
+        least[together] = np.maximum(least[together], self._method.k)
         return least
 
     def _bound(self, totals: Counts, n_clients: int) -> LowerBound:
         return lower_bound(totals, self._method.k, **self._method.final_noise(n_clients))
 
-    def _sure(self, router: Router, totals: Counts, n_clients: int) -> list[Counts]:
-        return sure_nodes(router, totals, self._method.k, **self._method.final_noise(n_clients))
+    def _sure(self, matchings: Sequence[Pairs], totals: Counts, n_clients: int) -> Pairs:
+        return sure_pairs(matchings, totals, self._method.k, **self._method.final_noise(n_clients))
 
 
 def check_same_axes(found: Mapping[int, Arrays]) -> list[Axis]:

@@ -82,25 +82,6 @@ class RegionTree:
             right = (value < self.low[here]) | (value > self.high[here])
             at[moving] = self.left[here] + right
 
-    def sums(self, of_leaves: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Numbers of the leaves, summed over those below every region."""
-        found = np.zeros(len(self), dtype=np.int64)
-        found[self.leaves] = of_leaves
-        for region in np.flatnonzero(self.axis != LEAF)[::-1]:  # parts come after the whole
-            found[region] = found[self.left[region]] + found[self.left[region] + 1]
-        return found
-
-    def leaves_below(self, region: int) -> NDArray[np.int64]:
-        """The leaves that a region was cut into, in order."""
-        found, open_ = [], [region]
-        while open_:
-            at = open_.pop()
-            if self.axis[at] == LEAF:
-                found.append(at)
-            else:
-                open_ += [int(self.left[at]), int(self.left[at]) + 1]
-        return np.sort(np.array(found, dtype=np.int64))
-
     def to_array(self) -> IntArray:
         """For the wire."""
         return np.stack([self.axis, self.low, self.high, self.left]).astype(np.int32)
@@ -130,6 +111,8 @@ class GrowingRegions:
         self._tests: list[list[int]] = [[LEAF, 0, 0, 0]]
         self.low: list[IntArray] = [np.zeros(len(lengths), dtype=np.int32)]
         self.high: list[IntArray] = [np.array(lengths, dtype=np.int32) - 1]
+        #: of every region and axis, which bins its tests let through: a range cut out of the middle leaves a hole
+        self.within: list[list[NDArray[np.bool_]]] = [[np.ones(length, dtype=bool) for length in lengths]]
 
     def __len__(self) -> int:
         return len(self._tests)
@@ -147,17 +130,16 @@ class GrowingRegions:
         """Divide a region into the bins low..high of an axis and the rest; the numbers of the parts."""
         left = len(self._tests)
         self._tests[region] = [axis, low, high, left]
-        for inside in (True, False):
-            box_low, box_high = self.low[region].copy(), self.high[region].copy()
-            if inside:
-                box_low[axis], box_high[axis] = max(low, box_low[axis]), min(high, box_high[axis])
-            else:
-                # a range in the middle leaves a box with a hole, whose ends stay
-                if low <= box_low[axis]:
-                    box_low[axis] = high + 1
-                if high >= box_high[axis]:
-                    box_high[axis] = low - 1
+        chosen = np.zeros_like(self.within[region][axis])
+        chosen[low : high + 1] = True
+        for side in (chosen, ~chosen):
+            within, box_low, box_high = self.within[region].copy(), self.low[region].copy(), self.high[region].copy()
+            within[axis] = within[axis] & side
+            inside = np.flatnonzero(within[axis][box_low[axis] : box_high[axis] + 1]) + box_low[axis]
+            if inside.size:
+                box_low[axis], box_high[axis] = inside[0], inside[-1]
             self._tests.append([LEAF, 0, 0, 0])
+            self.within.append(within)
             self.low.append(box_low)
             self.high.append(box_high)
         return left, left + 1

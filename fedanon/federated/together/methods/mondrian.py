@@ -30,10 +30,10 @@ class FederatedMondrian(FederatedAnonymizer):
 
     name: ClassVar[str] = "federated_mondrian"
     #: histograms of all rows, counts of ever smaller regions, the final count
-    shares: ClassVar[Mapping[int, float]] = {1: 0.06, 2: 0.01, 3: 0.02, 4: 0.05, 5: 0.12, FINAL: 0.74}
+    shares: ClassVar[Mapping[int, float]] = {1: 0.08, 2: 0.06, 3: 0.1, FINAL: 0.76}
 
     def grow(self, axes: Sequence[Axis], n_clients: int, ask: Ask) -> Regions:
-        """Questions until nothing can be cut; with noise only five."""
+        """Questions until nothing can be cut; with noise only three."""
         disclosure = self.disclosure
         if self.noisy:
             need = expected_need(self.k, **self.final_noise(n_clients))
