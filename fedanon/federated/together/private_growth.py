@@ -25,7 +25,7 @@ from fedanon.federated.together.questions import FINAL, Question, count_only
 from fedanon.federated.together.regions import GrowingRegions
 
 #: a region is cut before it is counted if it has twice this many times the rows by which the count is off
-ROOM = 3
+ROOM = 2.5
 #: people a region should have at the end, in parts of what the final count can confirm: two short ones may be merged
 SMALLEST = 0.7
 #: parts of a numeric axis that the histograms tell: finer ones would drown in noise
