@@ -12,28 +12,20 @@ import pytest
 from fedanon.data.datasets import load
 from fedanon.data.partition import parse_partition
 from fedanon.federated.settings import RunSettings
-from fedanon.federated.together.axes import loss_of
-from fedanon.federated.together.bounds import lower_bound
-from fedanon.federated.together.cuts import Floor
-from fedanon.federated.together.growth import Growth
-from fedanon.federated.together.merging import Merging
-from fedanon.federated.together.methods.mondrian import FederatedMondrian
 from fedanon.federated.together.node import TogetherNode
-from fedanon.federated.together.noise_shares import add_shares, seeded_words
-from fedanon.federated.together.questions import Counts, Question
 from tests.federated.together.federations import agree, nodes_of, pooled_counts, releases, settings
 
 MEGABYTE = 10**6
-#: what is lost alone is .2032: sums with noise of epsilon 1 lose less, and of epsilon 2 three quarters of it
+#: what is lost alone is .2032
 LOST_WITH_NOISE = {
-    ("dp", 1.0): 0.24,
-    ("dp", 2.0): 0.19,
-    ("dp", 4.0): 0.16,
-    ("dp", 8.0): 0.14,
-    ("secure_dp", 1.0): 0.19,
-    ("secure_dp", 2.0): 0.1524,
-    ("secure_dp", 4.0): 0.14,
-    ("secure_dp", 8.0): 0.135,
+    ("dp", 1.0): 0.195,
+    ("dp", 2.0): 0.165,
+    ("dp", 4.0): 0.14,
+    ("dp", 8.0): 0.125,
+    ("secure_dp", 1.0): 0.165,
+    ("secure_dp", 2.0): 0.145,
+    ("secure_dp", 4.0): 0.13,
+    ("secure_dp", 8.0): 0.12,
 }
 
 
@@ -55,10 +47,11 @@ def test_together_loses_less_than_half_of_what_is_lost_alone() -> None:
     assert seconds < 10
 
 
-def adult_nodes(**method: Any) -> list[TogetherNode]:
+def adult_nodes(seed: int = 0, **method: Any) -> list[TogetherNode]:
     table = load("adult")
-    parts = parse_partition("iid")(table, 10, np.random.default_rng([0, *b"partition"]))
-    return nodes_of([table.take(rows) for rows in parts], replace(settings(**method), test_share=0.2))
+    parts = parse_partition("iid")(table, 10, np.random.default_rng([seed, *b"partition"]))
+    chosen = replace(settings(**method), test_share=0.2, seed=seed)
+    return nodes_of([table.take(rows) for rows in parts], chosen)
 
 
 def mean_ncp(nodes: list[TogetherNode]) -> float:
@@ -75,7 +68,7 @@ def ncp_alone(node: TogetherNode) -> float:
 @pytest.mark.parametrize("counts", ["dp", "secure_dp"])
 @pytest.mark.parametrize("epsilon", [1.0, 2.0, 4.0, 8.0])
 def test_what_noise_costs(counts: str, epsilon: float) -> None:
-    """The aim, three quarters of what is lost alone, is reached by sums with epsilon 2, not 1 (docs/together.md)."""
+    """Less than is lost alone at epsilon 1, less than three quarters of it at epsilon 2 by sums, at 4 by all."""
     nodes = adult_nodes(k=10, counts=counts, epsilon=epsilon, randomness="seeded")
     agreement = agree(nodes)
     counted, released = releases(nodes, agreement)
@@ -83,6 +76,19 @@ def test_what_noise_costs(counts: str, epsilon: float) -> None:
     shares = [node.facts.measures["suppressed_share"] for node in nodes]
     print(f"{counts} {epsilon:g}: ncp {mean_ncp(nodes):.4f}, suppressed {np.mean(shares):.4f}, {agreement.traffic}")
     assert mean_ncp(nodes) < LOST_WITH_NOISE[counts, epsilon]
+
+
+@pytest.mark.slow
+def test_noise_of_epsilon_1_loses_three_quarters_of_alone_if_all_add_their_share() -> None:
+    """The aim, on average over five seeds: all ten hospitals are honest, and the claim may fail one time in twenty."""
+    together, alone = [], []
+    for seed in range(5):
+        nodes = adult_nodes(seed, k=10, counts="secure_dp", epsilon=1.0, honest=10, doubt=0.05, randomness="seeded")
+        releases(nodes, agree(nodes))
+        together.append(mean_ncp(nodes))
+        alone.append(ncp_alone(adult_nodes(seed, k=10)[0]))
+    print(f"all honest, doubt .05: {np.round(together, 4)}, alone {np.round(alone, 4)}")
+    assert np.mean(together) <= 0.75 * np.mean(alone)
 
 
 @pytest.mark.slow
@@ -97,28 +103,21 @@ def test_from_k_20_on_noise_of_epsilon_1_loses_less_than_three_quarters_of_alone
 
 
 @pytest.mark.slow
-def test_what_the_noise_of_the_final_count_alone_costs() -> None:
-    """Regions cut on exact counts, as small as may be confirmed: what better questions could bring this rule to."""
-    [node] = nodes_of([load("adult")], replace(settings(k=10), test_share=0.2))
-    bins, axes = node.hospital._bins, node.axes
-
-    def ask(question: Question) -> tuple[Counts, Counts]:
-        counts = question.layout(axes).count(bins, None)[None]
-        return counts, counts
-
-    noise = FederatedMondrian(k=10, counts="secure_dp").final_noise(10)
-    found = {}
-    for smallest in (20, 24, 28):
-        regions = Growth(axes, Floor(smallest, 1), exact=False, threshold=1, max_rounds=60).run(ask)
-        region_of = regions.router.route(bins)
-        totals = np.bincount(region_of, minlength=len(regions))[regions.router.leaves]
-        words = seeded_words(0)
-        noisy = totals + sum(add_shares(np.zeros_like(totals), noise["scale"], 6, words) for _ in range(10))
-        classes = Merging(regions, axes, noisy, lower_bound(noisy, 10, **noise), suppress=True).run(10)
-        loss, label = loss_of(axes, classes.low, classes.high).mean(axis=1), classes.of_region[region_of]
-        found[smallest] = float(np.where(label < 0, 1.0, loss[np.maximum(label, 0)]).mean())
-    print(f"exact regions, noisy final count: {found}")
-    assert 0.14 < min(found.values()) < 0.155
+@pytest.mark.parametrize("name", ["nhanes", "randhie"])
+def test_what_noise_costs_on_data_nothing_was_picked_by(name: str) -> None:
+    """Five clients with a thousand rows each, as if every row were a person: too few for noise of epsilon 1."""
+    table = replace(load(name), persons=None)
+    parts = parse_partition("iid")(table, 5, np.random.default_rng(0))
+    lost = {}
+    for counts in ("plain", "secure_dp"):
+        chosen = settings(k=10, counts=counts, epsilon=1.0, randomness="seeded")
+        nodes = nodes_of([table.take(rows) for rows in parts], chosen)
+        releases(nodes, agree(nodes))
+        lost[counts] = mean_ncp(nodes)
+        if counts == "plain":
+            lost["alone"] = ncp_alone(nodes[0])
+    print(f"{name}: {lost}")
+    assert lost["plain"] < lost["alone"] < lost["secure_dp"] < 1.3 * lost["alone"]
 
 
 @pytest.mark.slow
