@@ -31,7 +31,7 @@ SMALLEST = 0.7
 #: parts of a numeric axis that the histograms tell: finer ones would drown in noise
 NUMERIC_BUCKETS = 25
 #: the population has so many times the rows there are, within limits
-MULTIPLE, LEAST_DRAWN, MOST_DRAWN = 4, 2_000, 100_000
+MULTIPLE, LEAST_DRAWN, MOST_DRAWN = 4, 2_000, 400_000
 #: see :data:`~fedanon.federated.together.cuts.BALANCE`: even parts are foretold better than uneven ones
 BALANCE = 0.7
 #: share of all rows that a value has at least in the population: what no noisy count shows may exist
