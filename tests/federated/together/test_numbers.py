@@ -80,7 +80,7 @@ def test_what_noise_costs(counts: str, epsilon: float) -> None:
 
 @pytest.mark.slow
 def test_noise_of_epsilon_1_loses_three_quarters_of_alone_if_all_add_their_share() -> None:
-    """The aim, over five seeds by which nothing was picked: all ten are honest, the claim may fail one time in twenty."""
+    """The aim, on seeds by which nothing was picked: all are honest, the claim may fail one time in twenty."""
     together, alone = [], []
     for seed in range(5, 10):
         nodes = adult_nodes(seed, k=10, counts="secure_dp", epsilon=1.0, honest=10, doubt=0.05, randomness="seeded")
