@@ -9,10 +9,10 @@ import numpy as np
 
 from fedanon.data.hierarchy import FloatArray, IntArray
 from fedanon.federated.together.axes import MOST_BUCKETS, Axis
+from fedanon.federated.together.margins import onto_total, spread
 from fedanon.federated.together.method import Ask
 from fedanon.federated.together.pairs import PairQuestion
 from fedanon.federated.together.population import Pair, Population, Tables, best_tree
-from fedanon.federated.together.private_growth import onto_total
 from fedanon.federated.together.questions import Counts, Question
 from fedanon.federated.together.regions import GrowingRegions
 
@@ -58,12 +58,8 @@ class Learning:
         layout, (rows, _) = question.layout(self._axes), self._ask(question)
         counted = [layout.part(rows, 0, a).sum(axis=0) for a in range(n_axes)]
         self.n_rows = max(int(np.median([counts.sum() for counts in counted])), 1)
-        return [self._spread(a, layout.starts(0, a), counts) for a, counts in enumerate(counted)]
-
-    def _spread(self, a: int, starts: IntArray, counts: Counts) -> FloatArray:
-        """Counts of buckets, evenly over their bins."""
-        lengths = np.diff(np.append(starts, self._axes[a].n_bins))
-        return np.repeat(self._smoothed(counts) / lengths, lengths)
+        lengths = [axis.n_bins for axis in self._axes]
+        return [spread(self._smoothed(c), layout.starts(0, a), lengths[a]) for a, c in enumerate(counted)]
 
     def _count(self, pairs: Sequence[Pair], grain: int) -> Tables:
         if not pairs:

@@ -20,8 +20,9 @@ from fedanon.federated.together.association import Association, drawn
 from fedanon.federated.together.axes import MOST_BUCKETS, Axis
 from fedanon.federated.together.budget import Budget
 from fedanon.federated.together.cuts import Cut, Floor, Histogram, best_cut, best_trim
+from fedanon.federated.together.margins import onto_total, spread
 from fedanon.federated.together.method import Ask
-from fedanon.federated.together.questions import FINAL, Question, count_only
+from fedanon.federated.together.questions import FINAL, Question, count_of_leaves, count_only
 from fedanon.federated.together.regions import GrowingRegions
 
 #: a region is cut before it is counted if it has twice this many times the rows by which the count is off
@@ -128,9 +129,7 @@ class PrivateGrowth:
     def _margin(self, a: int, starts: NDArray[np.int32], counted: NDArray[np.int64], total: float) -> FloatArray:
         axis = self.axes[a]
         n_bins = axis.missing if axis.tree is None and axis.missing > 0 else axis.n_bins
-        lengths = np.diff(np.append(starts, n_bins))
-        margin = np.repeat(onto_total(counted.astype(np.float64), total) / lengths, lengths)
-        return np.maximum(margin, RAREST * total)
+        return np.maximum(spread(onto_total(counted.astype(np.float64), total), starts, n_bins), RAREST * total)
 
     def _drawn(self, margins: Sequence[FloatArray], n_known: float, missing: dict[int, float]) -> Association:
         rng = np.random.default_rng(0)  # any rows will do
@@ -145,9 +144,7 @@ class PrivateGrowth:
 
     def _counted(self, ask: Ask, regions: GrowingRegions) -> NDArray[np.int64]:
         """Rows of all leaves."""
-        leaves = regions.router.leaves.astype(np.int32)
-        grain = count_only(len(leaves), len(self.axes))
-        rows, _ = ask(Question(regions.router, leaves, *regions.boxes(leaves), grain))
+        rows, _ = ask(count_of_leaves(regions, len(self.axes)))
         return np.asarray(rows.sum(axis=0))
 
     # ---- cuts without questions -----------------------------------------------------------------
@@ -185,13 +182,3 @@ class PrivateGrowth:
             (part, whole.part(cut.axis, cut.low, cut.high, inside=inside))
             for part, inside in zip(parts, (True, False), strict=True)
         ]
-
-
-def onto_total(counts: FloatArray, total: float) -> FloatArray:
-    """The nearest numbers, none negative, with a given sum: all less one amount, cut off at 0 (Held et al. 1974).
-
-    Cutting off alone would turn the noise of empty buckets into rows.
-    """
-    falling = np.sort(counts)[::-1]
-    amounts = (np.cumsum(falling) - total) / np.arange(1, len(counts) + 1)
-    return np.asarray(np.maximum(counts - amounts[np.flatnonzero(falling > amounts)[-1]], 0.0))

@@ -21,7 +21,7 @@ from fedanon.federated.together.merging import LowerBound, Merging
 from fedanon.federated.together.method import FederatedAnonymizer
 from fedanon.federated.together.neighbours import Neighbours, Pairs
 from fedanon.federated.together.plan import Plan
-from fedanon.federated.together.questions import FINAL, Asked, Counts, Question, count_only
+from fedanon.federated.together.questions import FINAL, Asked, Counts, count_of_leaves
 from fedanon.federated.together.regions import Regions
 
 
@@ -55,9 +55,7 @@ class Agreeing:
     def run(self) -> Agreement:
         """Grow the regions, count them once more, merge what is too small, and sum up."""
         regions = self._method.grow(self._axes, self._n_clients, self._ask)
-        leaves = regions.router.leaves.astype(np.int32)
-        question = Question(regions.router, leaves, *regions.boxes(leaves), count_only(len(leaves), len(self._axes)))
-        return self._settle(regions, self._asking.ask(question, FINAL))
+        return self._settle(regions, self._asking.ask(count_of_leaves(regions, len(self._axes)), FINAL))
 
     def _ask(self, question: Asked) -> tuple[Counts, Counts]:
         answers = self._asking.ask(question)

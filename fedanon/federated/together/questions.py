@@ -15,7 +15,7 @@ from fedanon.data.hierarchy import IntArray
 from fedanon.errors import UpdateRejectedError
 from fedanon.federated.together.axes import MOST_BUCKETS, Axis, bucket_starts
 from fedanon.federated.together.boxes import read_router
-from fedanon.federated.together.regions import Router
+from fedanon.federated.together.regions import Regions, Router
 
 #: no answer has more counts than this
 MAX_COUNTS = 50_000_000
@@ -109,6 +109,12 @@ def count_only(n_regions: int, n_axes: int) -> IntArray:
     grain = np.zeros((n_regions, n_axes), dtype=np.int32)
     grain[:, 0] = 1
     return grain
+
+
+def count_of_leaves(regions: Regions, n_axes: int) -> Question:
+    """The question for the rows of all regions that are not cut."""
+    leaves = regions.router.leaves.astype(np.int32)
+    return Question(regions.router, leaves, *regions.boxes(leaves), count_only(len(leaves), n_axes))
 
 
 class Layout:
