@@ -9,14 +9,14 @@ from fedanon._version import __version__
 
 if TYPE_CHECKING:
     from fedanon.anonymizers import ANONYMIZERS
-    from fedanon.data.release import Release
     from fedanon.data.schema import Schema
     from fedanon.data.table import Table
+    from fedanon.release.release import Release
 
 #: public names and where they live; loaded on first use, so that `import fedanon` is instant
 _LAZY = {
     "ANONYMIZERS": "fedanon.anonymizers",
-    "Release": "fedanon.data.release",
+    "Release": "fedanon.release.release",
     "Schema": "fedanon.data.schema",
     "Table": "fedanon.data.table",
 }

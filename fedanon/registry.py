@@ -1,7 +1,11 @@
-"""Registry: a name for every component, found by importing the modules of a package.
+"""Registry: a name for every component, filled by importing modules and by the entry points of other packages.
 
-A component is added by one file: put it into the package, decorate it, and the command line,
-the grids and the contract tests see it.
+A component is added by one file: put it into the package, decorate it, and the command line, the grids and the contract
+tests see it. Another distribution adds one by an entry point in the registry's group, such as ``fedanon.anonymizers``,
+that names a module which registers the component, or the component itself::
+
+    [project.entry-points."fedanon.anonymizers"]
+    coin_toss = "my_package.coin_toss:CoinToss"
 """
 
 from __future__ import annotations
@@ -10,9 +14,11 @@ import difflib
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterator
+from importlib.metadata import EntryPoint, entry_points
+from types import ModuleType
 from typing import Generic, TypeVar
 
-from fedanon.errors import UnknownComponentError
+from fedanon.errors import ConfigError, UnknownComponentError
 
 T = TypeVar("T")
 C = TypeVar("C")
@@ -24,12 +30,15 @@ class Registry(Generic[T]):
     Parameters
     ----------
     kind : what a component is called in messages, such as "anonymizer".
-    package : dotted name of the package whose modules register components.
+    packages : dotted names of the packages whose modules register components; modules whose name starts with an
+        underscore hold compiled kernels and are not imported.
+    group : the entry-point group through which other distributions add components; none if empty.
     """
 
-    def __init__(self, kind: str, package: str) -> None:
+    def __init__(self, kind: str, *packages: str, group: str = "") -> None:
         self.kind = kind
-        self._package = package
+        self.group = group
+        self._packages = packages
         self._components: dict[str, T] = {}
         self._discovered = False
 
@@ -37,7 +46,7 @@ class Registry(Generic[T]):
         """Decorator that registers a component under ``name``."""
 
         def add(component: C) -> C:
-            if name in self._components:
+            if self._components.get(name, component) is not component:
                 raise ValueError(f"The {self.kind} {name!r} is registered twice.")
             self._components[name] = component  # type: ignore[assignment]
             return component
@@ -76,6 +85,24 @@ class Registry(Generic[T]):
         if self._discovered:
             return
         self._discovered = True
-        package = importlib.import_module(self._package)
-        for module in pkgutil.walk_packages(package.__path__, prefix=f"{self._package}."):
-            importlib.import_module(module.name)
+        for name in self._packages:
+            package = importlib.import_module(name)
+            for module in pkgutil.walk_packages(package.__path__, prefix=f"{name}."):
+                if not module.name.rpartition(".")[2].startswith("_"):
+                    importlib.import_module(module.name)
+        for entry in entry_points(group=self.group) if self.group else ():
+            self._load(entry)
+
+    def _load(self, entry: EntryPoint) -> None:
+        """Import what another distribution adds; one that fails to import names itself instead of hiding."""
+        try:
+            found = entry.load()
+        except Exception as error:
+            self._discovered = False
+            source = entry.dist.name if entry.dist else "an unknown distribution"
+            raise ConfigError(
+                f"The {self.kind} {entry.name!r} of {source} cannot be imported ({type(error).__name__}). "
+                f"Repair or uninstall {source}."
+            ) from error
+        if not isinstance(found, ModuleType) and found not in self._components.values():
+            self.register(entry.name)(found)

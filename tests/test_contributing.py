@@ -13,7 +13,7 @@ import pytest
 
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.attacks import ATTACKS
-from fedanon.attacks.scene import Scene
+from fedanon.attacks.context import Scene
 from fedanon.attacks.suite import attack_scene, suite
 from fedanon.data.datasets import load
 from fedanon.metrics import METRICS, evaluate

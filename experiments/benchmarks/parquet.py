@@ -48,9 +48,9 @@ def make(path: Path, n: int) -> None:
 
 def by_columns(source: Path, _n: int) -> None:
     """Only what the method needs is held."""
-    from fedanon.anonymizers.mondrian import Mondrian
-    from fedanon.data.parquet_file import ParquetSource
+    from fedanon.anonymizers.mondrian.method import Mondrian
     from fedanon.data.schema import Schema
+    from fedanon.io.parquet_source import ParquetSource
 
     opened = ParquetSource.open(source, Schema.read(source.with_suffix(".toml")))
     table = opened.table()
@@ -59,11 +59,11 @@ def by_columns(source: Path, _n: int) -> None:
 
 def everything(source: Path, _n: int) -> None:
     """All columns are read, and the release is written from memory."""
-    from fedanon.anonymizers.mondrian import Mondrian
-    from fedanon.data.parquet_format import read_frame
-    from fedanon.data.release_file import write_release
+    from fedanon.anonymizers.mondrian.method import Mondrian
     from fedanon.data.schema import Schema
     from fedanon.data.table import Table
+    from fedanon.io.parquet import read_frame
+    from fedanon.io.release_file import write_release
 
     table = Table.from_frame(read_frame(source), Schema.read(source.with_suffix(".toml")))
     write_release(Mondrian(k=K).anonymize(table, rng=0), table, source.with_name("released.parquet"))
@@ -71,7 +71,7 @@ def everything(source: Path, _n: int) -> None:
 
 def nothing(_source: Path, _n: int) -> None:
     """The interpreter with what it imports, and the compiled kernels: what no way can save."""
-    from fedanon.anonymizers.mondrian import Mondrian
+    from fedanon.anonymizers.mondrian.method import Mondrian
     from fedanon.data.datasets import load
 
     Mondrian(k=K).anonymize(load("adult").take(np.arange(1000)), rng=0)

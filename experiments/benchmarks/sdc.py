@@ -41,9 +41,9 @@ def drawn_table(n: int, seed: int = 0) -> Any:
 def numeric_methods() -> dict[str, Any]:
     """The registered methods for numeric columns with settings that suit the table, and microaggregation by blocks."""
     from fedanon.anonymizers import ANONYMIZERS
-    from fedanon.anonymizers.perturbative.longitudinal import LongitudinalReverseMapping
-    from fedanon.anonymizers.perturbative.numeric import NumericPerturbation
-    from fedanon.anonymizers.perturbative.reverse_mapping import ReverseMapping
+    from fedanon.sdc.methods.longitudinal import LongitudinalReverseMapping
+    from fedanon.sdc.methods.numeric import NumericPerturbation
+    from fedanon.sdc.methods.rank_methods import ReverseMapping
 
     kinds = (NumericPerturbation, ReverseMapping, LongitudinalReverseMapping)
     found = {name: _make(name, method) for name, method in ANONYMIZERS.items() if issubclass(method, kinds)}

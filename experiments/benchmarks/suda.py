@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from speed import jittered_adult, show, timed
 
-from fedanon.metrics.sdc.suda import minimal_sample_uniques
+from fedanon.sdc.metrics.suda import minimal_sample_uniques
 
 RESULTS = Path(__file__).parents[1] / "results" / "suda_speed.json"
 SIZES = (12_500, 25_000, 50_000, 100_000)

@@ -13,7 +13,7 @@ from dataclasses import fields
 
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.anonymizers.base import Anonymizer, KAnonymizer
-from fedanon.attacks.scene import Scene
+from fedanon.attacks.context import Scene
 from fedanon.attacks.tree_leakage import TreeLeakage
 from fedanon.data.datasets import load
 

@@ -9,4 +9,4 @@ from fedanon.registry import Registry
 if TYPE_CHECKING:
     from fedanon.anonymizers.base import Anonymizer
 
-ANONYMIZERS: Registry[type[Anonymizer]] = Registry("anonymizer", __name__)
+ANONYMIZERS: Registry[type[Anonymizer]] = Registry("anonymizer", __name__, "fedanon.sdc.methods", group=__name__)

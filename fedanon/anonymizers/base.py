@@ -14,26 +14,22 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fedanon import parameters
 from fedanon._version import __version__
-from fedanon.anonymizers.publishing import publish_smallest_cells
-from fedanon.anonymizers.repair import merge_short_groups
-from fedanon.anonymizers.requirements import keep_requirements, refuse_broken
-from fedanon.data.cells import Cells
+from fedanon.anonymizers.enforcement import keep_requirements, merge_short_groups, refuse_broken
+from fedanon.data.cells import Cells, Intervals, Nodes, Numbers, whole_range
 from fedanon.data.groups import Groups
-from fedanon.data.recoding import NearestGroup
-from fedanon.data.release import Claim, Provenance, Recoding, Release, release_of
-from fedanon.data.schema import Categorical
-from fedanon.data.table import Table
+from fedanon.data.schema import Categorical, Numeric
+from fedanon.data.table import CodedColumn, Table
 from fedanon.errors import ConfigError, InfeasibleError
-from fedanon.parameters import parameter
+from fedanon.fields import check_fields, parameter
 from fedanon.privacy.base import PrivacyModel
 from fedanon.privacy.combined import Combined
-from fedanon.privacy.k_anonymity import KAnonymity
+from fedanon.privacy.models.k_anonymity import KAnonymity
 from fedanon.privacy.requirements import parse_requirements
-from fedanon.privacy.verification import verify
-
-Rng = np.random.Generator
+from fedanon.release.gate import verify
+from fedanon.release.recoding import NearestGroup
+from fedanon.release.release import Claim, Provenance, Recoding, Release, release_of
+from fedanon.types import IntArray, Rng
 
 
 @dataclass(frozen=True)
@@ -59,7 +55,7 @@ class Anonymizer(ABC):
     numeric_only: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        parameters.check(self)
+        check_fields(self)
 
     def anonymize(self, table: Table, *, rng: Rng | int) -> Release:
         """Publish ``table``; the release has passed verification. ``rng`` is a generator or a seed."""
@@ -191,3 +187,49 @@ def refuse_few_people(table: Table, k: int) -> None:
 def takes_k(method: type[Anonymizer]) -> bool:
     """Whether a method has a k."""
     return any(entry.name == "k" for entry in fields(method))
+
+
+# ---- Publishing rules: from groups of rows to the cells that stand for them ----------------------
+
+
+def publish_smallest_cells(table: Table, groups: Groups) -> dict[str, Cells]:
+    """Intervals and lowest common ancestors: the least general truthful cells."""
+    low, high = groups.minimum(table.codes), groups.maximum(table.codes)
+    return {c.name: smallest_cells(table, c, low[:, i], high[:, i]) for i, c in enumerate(table.columns)}
+
+
+def smallest_cells(table: Table, column: CodedColumn, low: IntArray, high: IntArray) -> Cells:
+    """Cells that cover the codes low..high of one column."""
+    wildcard = table.missing == "wildcard" and column.has_missing
+    if isinstance(column.attribute, Numeric):
+        return _intervals(column, low, high, wildcard=wildcard)
+    nodes = column.hierarchy.common_ancestor(low, high)
+    if wildcard:
+        nodes = np.where(nodes == column.hierarchy.n_leaves - 1, column.hierarchy.root, nodes).astype(np.int32)
+    return Nodes(nodes, column.hierarchy)
+
+
+def _intervals(column: CodedColumn, low: IntArray, high: IntArray, *, wildcard: bool) -> Intervals:
+    assert isinstance(column.attribute, Numeric)
+    assert column.values is not None
+    cells = Intervals(column.values[low], column.values[high])
+    if not column.has_missing:
+        return cells
+    everything = whole_range(column.attribute, len(low))
+    open_ = np.isnan(cells.high) & (wildcard | ~np.isnan(cells.low))
+    return Intervals(np.where(open_, everything.low, cells.low), np.where(open_, everything.high, cells.high))
+
+
+def own_cells(table: Table, column: CodedColumn) -> Cells:
+    """A cell for every code of a column that publishes the code itself."""
+    codes = np.arange(column.size, dtype=np.int32)
+    return smallest_cells(table, column, codes, codes)
+
+
+def publish_means(table: Table, groups: Groups) -> dict[str, Cells]:
+    """Group means of numeric columns; not any record's true value."""
+    cells: dict[str, Cells] = {}
+    for i, column in enumerate(table.columns):
+        assert column.values is not None
+        cells[column.name] = Numbers(groups.mean(column.values[table.codes[:, i]]))
+    return cells

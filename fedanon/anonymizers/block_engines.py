@@ -6,11 +6,15 @@ stopped, by a watcher or by Ctrl-C, ends with the best it has, and so do the blo
 
 from __future__ import annotations
 
+import logging
+import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from multiprocessing import active_children, get_context
 from multiprocessing.synchronize import Event
 from typing import Any, NamedTuple, TypeVar
@@ -19,8 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedanon.anonymizers import progress
-from fedanon.anonymizers.base import KAnonymizer, Rng
+from fedanon.anonymizers.base import KAnonymizer
 from fedanon.data.table import Table
+from fedanon.errors import ConfigError
+from fedanon.types import Rng
 
 T = TypeVar("T")
 
@@ -146,3 +152,100 @@ def _interrupts_postponed() -> Iterator[list[int]]:
     finally:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
         signal.signal(signal.SIGINT, before)
+
+
+# ---- Blocks as tasks of a Ray cluster ------------------------------------------------------------
+
+#: a search asks no more often than this whether it has been stopped, in seconds
+ASK_AGAIN = 0.5
+
+
+def over_ray(tasks: list[Task], workers: int) -> list[Found]:
+    """On Ray, at most ``workers`` tasks at a time; a task takes its block along, so no machine needs the table."""
+    with ray_cluster(workers) as ray:
+        flag = ray.remote(num_cpus=0)(Flag).remote()
+        requests = StopRequests(tasks, lambda: ray.get(flag.put_up.remote()))
+        remote = ray.remote(_work)
+        started: list[Any] = []
+        found: dict[Any, Found] = {}
+        # the first tasks start at once, each other when one more has finished
+        for finished in range(1 - workers, len(tasks) + 1):
+            if finished > 0:
+                ready, _ = requests.during(partial(ray.wait, started, num_returns=finished))
+                found |= {task: _result(ray, task) for task in ready if task not in found}
+                requests.report(finished / len(tasks))
+            if len(started) < len(tasks):
+                started.append(remote.remote(tasks[len(started)], flag))
+        return [found[task] for task in started]
+
+
+class Flag:
+    """An actor that the tasks of all machines can ask whether to stop."""
+
+    def __init__(self) -> None:
+        self.up = False
+
+    def put_up(self) -> None:
+        """Stop them."""
+        self.up = True
+
+    def is_up(self) -> bool:
+        """Whether they are to stop."""
+        return self.up
+
+
+class _Asking:
+    """The watcher of a task: asks the flag now and then."""
+
+    def __init__(self, flag: Any) -> None:
+        self.flag = flag
+        self.again = 0.0
+        self.stopped = False
+
+    def __call__(self, _share: float, _loss: float) -> bool:
+        import ray
+
+        if not self.stopped and time.monotonic() >= self.again:
+            self.stopped = ray.get(self.flag.is_up.remote())
+            self.again = time.monotonic() + ASK_AGAIN
+        return not self.stopped
+
+
+def _work(task: Task, flag: Any) -> Found:
+    with progress.watching(_Asking(flag)):
+        return work(task)
+
+
+def _result(ray: Any, task: Any) -> Found:
+    try:
+        found: Found = ray.get(task)
+    except ray.exceptions.RayTaskError as error:
+        raise error.cause from None
+    return found
+
+
+# ---- A Ray cluster for the length of a piece of work ---------------------------------------------
+
+
+@contextmanager
+def ray_cluster(workers: int) -> Iterator[Any]:
+    """Ray, with a cluster that is left as it was found; one that is started here has ``workers`` processes."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # no warning about accelerators there are not
+    try:
+        import ray
+    except ModuleNotFoundError:
+        raise ConfigError("The ray engine needs Ray: pip install 'fedanon[simulation]'.") from None
+    started = not ray.is_initialized()
+    if started:
+        here = {"num_cpus": workers, "include_dashboard": False}
+        limits: dict[str, Any] = {} if os.environ.get("RAY_ADDRESS") else here
+        try:
+            ray.init(log_to_driver=False, logging_level=logging.ERROR, **limits)
+        except ConnectionError:
+            raise ConfigError("No Ray cluster answers at the address in RAY_ADDRESS.") from None
+    try:
+        yield ray
+    finally:
+        if started:
+            ray.shutdown()

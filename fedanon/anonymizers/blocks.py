@@ -9,20 +9,19 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fedanon import parameters
 from fedanon.anonymizers import ANONYMIZERS
-from fedanon.anonymizers.base import Draft, KAnonymizer, Rng
-from fedanon.anonymizers.block_engines import Found, Task, one_by_one, over_processes
-from fedanon.anonymizers.block_ray import over_ray
-from fedanon.anonymizers.mondrian import Mondrian
-from fedanon.anonymizers.repair import merge_short_groups
+from fedanon.anonymizers.base import Draft, KAnonymizer
+from fedanon.anonymizers.block_engines import Found, Task, one_by_one, over_processes, over_ray
+from fedanon.anonymizers.enforcement import merge_short_groups
+from fedanon.anonymizers.mondrian.method import Mondrian
 from fedanon.data.cells import Cells
 from fedanon.data.groups import Groups
-from fedanon.data.recoding import NearestGroup
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError
-from fedanon.parameters import parameter
-from fedanon.privacy.k_anonymity import KAnonymity
+from fedanon.fields import build, parameter
+from fedanon.privacy.models.k_anonymity import KAnonymity
+from fedanon.release.recoding import NearestGroup
+from fedanon.types import Rng
 
 Rows = NDArray[np.int64]
 
@@ -68,7 +67,7 @@ class Blocks(KAnonymizer):
         given = {"k": self.k, "seconds": self.seconds * share * self.workers, "iterations": trials}
         component = ANONYMIZERS[self.method]
         known = {entry.name for entry in fields(component)}
-        made = parameters.build(component, {name: value for name, value in given.items() if name in known})
+        made = build(component, {name: value for name, value in given.items() if name in known})
         assert isinstance(made, KAnonymizer)
         return made
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedanon.anonymizers import ANONYMIZERS
-from fedanon.anonymizers.base import Anonymizer, Draft, Rng
-from fedanon.anonymizers.publishing import own_cells
+from fedanon.anonymizers.base import Anonymizer, Draft, own_cells
 from fedanon.data.cells import Cells, Intervals
-from fedanon.data.recoding import PerColumn, cells_per_column
 from fedanon.data.schema import Numeric
 from fedanon.data.table import CodedColumn, Table
-from fedanon.parameters import parameter
+from fedanon.fields import parameter
+from fedanon.release.recoding import PerColumn, cells_per_column
+from fedanon.types import Rng
 
 
 @ANONYMIZERS.register("fixed_interval")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fedanon.anonymizers import ANONYMIZERS
-from fedanon.anonymizers.base import Anonymizer, Draft, Rng
-from fedanon.anonymizers.publishing import own_cells
-from fedanon.data.recoding import ColumnRecoder, PerColumn, cells_per_column
+from fedanon.anonymizers.base import Anonymizer, Draft, own_cells
 from fedanon.data.table import Table
+from fedanon.release.recoding import ColumnRecoder, PerColumn, cells_per_column
+from fedanon.types import Rng
 
 
 @ANONYMIZERS.register("identity")

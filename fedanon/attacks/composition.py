@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 
 from fedanon.attacks import ATTACKS
 from fedanon.attacks.base import Attack, Finding, NotApplicableError
-from fedanon.attacks.hospitals import IndexArray, judge, people_of, prepared, release_of_each
-from fedanon.attacks.scene import Scene
-from fedanon.parameters import parameter
+from fedanon.attacks.context import Scene
+from fedanon.attacks.sensitive_values import sensitive_column
+from fedanon.data.groups import Groups
+from fedanon.data.schema import Role, Schema
+from fedanon.data.table import Table
+from fedanon.fields import parameter
+from fedanon.types import IndexArray
 
 
 @ATTACKS.register("composition")
@@ -71,3 +78,153 @@ def _dealt(people: int, shared: int, alone: int, hospitals: int, rng: np.random.
     owner[drawn[:shared]] = 0
     owner[drawn[shared : shared + alone * hospitals]] = 1 + np.arange(alone * hospitals) % hospitals
     return owner
+
+
+# ---- Composition in a federation -----------------------------------------------------------------
+
+
+@ATTACKS.register("composition_federation")
+@dataclass(frozen=True, kw_only=True)
+class CompositionFederation(Attack):
+    """:class:`~fedanon.attacks.composition.Composition` over all hospitals of a federation.
+
+    The people are dealt out to ``hospitals`` at random; the share ``second`` of them, drawn at random, also attends
+    another one, each other with equal chance, so that every pair of hospitals shares some. Every hospital anonymises
+    its patients alone with the method of the scene. Rate: patients of two hospitals whose two classes have one
+    sensitive value in common. Baseline: one value in the class of their first hospital alone.
+    """
+
+    title = "Composition in a federation"
+    meaning = "The releases of a federation's hospitals together give away the sensitive value of a patient of two."
+    target = "federation"
+
+    hospitals: int = parameter(10, help="number of hospitals", at_least=2)
+    second: float = parameter(0.05, help="share of the people who attend a second hospital", at_least=0, at_most=1)
+    column: str = parameter(
+        "", help="sensitive column; the schema's first by default; a quasi-identifier is then no longer one"
+    )
+
+    def run(self, scene: Scene, rng: np.random.Generator) -> Finding:
+        """Deal out the people, release, intersect."""
+        table, column = prepared(scene, self.column)
+        persons = people_of(table)
+        if persons.count < self.hospitals:
+            raise NotApplicableError(f"The table holds {persons.count} people, fewer than hospitals.")
+        first, second = (of_person[persons.labels] for of_person in self._attended(persons.count, rng))
+        rows_of = [np.flatnonzero((first == h) | (second == h)) for h in range(self.hospitals)]
+        targets = np.flatnonzero(second >= 0)
+        if not targets.size:
+            raise NotApplicableError("No one attends a second hospital.")
+        releases = release_of_each(scene, table, column, rows_of)
+        at_first, at_second = (_possible(releases, where[targets], targets) for where in (first, second))
+        classes = _classes(releases, first[targets], targets)
+        return judge(at_first & at_second, [at_first, at_second], classes)
+
+    def _attended(self, people: int, rng: np.random.Generator) -> tuple[IndexArray, IndexArray]:
+        """The hospital of every person, and the second one of those who attend two, else -1."""
+        home = rng.permutation(people) % self.hospitals
+        other = (home + 1 + rng.integers(self.hospitals - 1, size=people)) % self.hospitals
+        return home, np.where(rng.random(people) < self.second, other, -1)
+
+
+def _possible(releases: Sequence[Candidates], where: IndexArray, targets: IndexArray) -> NDArray[np.bool_]:
+    """What the hospital at which each target is leaves possible."""
+    possible = np.empty((len(targets), releases[0].possible.shape[1]), dtype=bool)
+    for hospital, release in enumerate(releases):
+        possible[where == hospital] = release.of(targets[where == hospital])
+    return possible
+
+
+def _classes(releases: Sequence[Candidates], where: IndexArray, targets: IndexArray) -> IndexArray:
+    """A number for every class of every hospital, -1 for suppressed targets."""
+    classes = np.full(len(targets), -1, dtype=np.int64)
+    before = 0
+    for hospital, release in enumerate(releases):
+        label = release.classes_of(targets[where == hospital])
+        classes[where == hospital] = np.where(label < 0, -1, label + before)
+        before += len(release.possible)
+    return classes
+
+
+# ---- Hospitals that release alone and share patients ---------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """What the release of one hospital leaves possible.
+
+    Parameters
+    ----------
+    rows : the rows of the whole table that the hospital has, in order.
+    labels : equivalence class of each; -1 where it is suppressed.
+    possible : for every class, which values it holds; a row more, the last, for those of whom nothing is published.
+    """
+
+    rows: IndexArray
+    labels: NDArray[np.int32]
+    possible: NDArray[np.bool_]
+
+    def of(self, targets: IndexArray) -> NDArray[np.bool_]:
+        """Which values each of ``targets``, rows of the whole table that the hospital has, may have."""
+        return self.possible[self.classes_of(targets)]
+
+    def classes_of(self, targets: IndexArray) -> IndexArray:
+        """The class of each of ``targets``."""
+        return self.labels[np.searchsorted(self.rows, targets)].astype(np.int64)
+
+
+def release_of_each(scene: Scene, table: Table, column: str, rows_of: Sequence[IndexArray]) -> list[Candidates]:
+    """A release by every hospital alone, and what it leaves possible of ``column``."""
+    codes = _codes(table, column)
+    return [_released(scene, table, codes, rows, f"hospital {i}") for i, rows in enumerate(rows_of)]
+
+
+def _released(scene: Scene, table: Table, codes: IndexArray, rows: IndexArray, purpose: str) -> Candidates:
+    classes = scene.released(table.take(rows), purpose).classes
+    possible = np.ones((classes.count + 1, int(codes.max()) + 1), dtype=bool)
+    possible[: classes.count] = False
+    shown = ~classes.suppressed
+    possible[classes.labels[shown], codes[rows][shown]] = True
+    return Candidates(rows, classes.labels, possible)
+
+
+def _codes(table: Table, column: str) -> IndexArray:
+    """Numbers of the values, the same in every hospital."""
+    codes, values = pd.factorize(table.frame[column].astype("string"), sort=True)
+    return np.where(codes < 0, len(values), codes).astype(np.int64)
+
+
+def judge(together: NDArray[np.bool_], alone: Sequence[NDArray[np.bool_]], clusters: IndexArray) -> Finding:
+    """Who is left with one value once all that is possible in each release alone is intersected.
+
+    Baseline: who is already left with one value by the first release. ``clusters`` numbers the classes there.
+    """
+    unique = together.sum(axis=1) == 1
+    before = [possible.sum(axis=1) == 1 for possible in alone]
+    details = {
+        "unique_in_any_release_alone": float(np.mean(np.any(before, axis=0))),
+        "unique_only_together": float(np.mean(unique & ~np.any(before, axis=0))),
+        "values_left": float(together.sum(axis=1).mean()),
+    }
+    baseline = float(np.mean(before[0]))
+    # those of whom the first release publishes nothing have the number -1
+    return Finding.of_tries(unique.astype(float), baseline, clusters=clusters + 1, details=details)
+
+
+def prepared(scene: Scene, column: str) -> tuple[Table, str]:
+    """The table with ``column`` published as it is, also where it was a quasi-identifier; and its name."""
+    if scene.anonymizer is None:
+        raise NotApplicableError("It needs the method, to make the releases of several hospitals.")
+    table = scene.table
+    if column in {c.name for c in table.columns}:
+        return table.recoded(_with_sensitive(table.schema, column)), column
+    return table, sensitive_column(table.schema, column)
+
+
+def _with_sensitive(schema: Schema, column: str) -> Schema:
+    return schema.replacing(replace(schema[column], role=Role.SENSITIVE))
+
+
+def people_of(table: Table) -> Groups:
+    """The rows of each person."""
+    return Groups.of(table.person_of_row)

@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedanon.attacks import ATTACKS
-from fedanon.attacks.base import Attack, Finding, NotApplicableError
-from fedanon.attacks.intervals import clustered
-from fedanon.attacks.scene import Scene
+from fedanon.attacks.base import Attack, Finding, NotApplicableError, clustered
+from fedanon.attacks.context import Scene
 from fedanon.data.cells import Intervals
 from fedanon.data.groups import Groups
-from fedanon.data.hierarchy import FloatArray
+from fedanon.types import FloatArray
 
 
 @ATTACKS.register("interval_ends")

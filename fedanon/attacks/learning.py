@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from fedanon.anonymizers.base import Anonymizer
 from fedanon.attacks.base import NotApplicableError
-from fedanon.attacks.scene import Scene
+from fedanon.attacks.context import Scene
 from fedanon.data import partition
-from fedanon.data.release import Release
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError, SchemaError
 from fedanon.models import MODELS
@@ -21,8 +20,8 @@ from fedanon.models.base import LocalState, Model, Parameters, Update
 from fedanon.models.boosted_trees import BoostedTrees
 from fedanon.models.encoding import Encoding
 from fedanon.models.target import Labels, target
-from fedanon.models.tree_model import TreeModel
-from fedanon.models.tree_validation import read_trees
+from fedanon.models.tree_validation import TreeModel, read_trees
+from fedanon.release.release import Release
 
 ModelName = Literal["xgb", "lr"]
 

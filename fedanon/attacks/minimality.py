@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from fedanon.anonymizers.base import KAnonymizer
 from fedanon.attacks import ATTACKS
 from fedanon.attacks.base import Attack, Finding, NotApplicableError
-from fedanon.attacks.scene import Scene
-from fedanon.attacks.sensitive_pair import SensitivePair, sensitive_pair
+from fedanon.attacks.context import Scene
+from fedanon.attacks.sensitive_values import SensitivePair, sensitive_pair
 from fedanon.data.groups import Groups
-from fedanon.data.hierarchy import FloatArray
-from fedanon.data.release import Release
-from fedanon.parameters import parameter
+from fedanon.fields import parameter
 from fedanon.privacy.base import PrivacyModel, Rows
+from fedanon.release.release import Release
+from fedanon.types import FloatArray
 
 #: how many rows are judged at once
 ROWS_AT_ONCE = 200_000

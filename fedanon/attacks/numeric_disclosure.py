@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from fedanon.attacks import ATTACKS
 from fedanon.attacks.base import Attack, Finding, NotApplicableError
-from fedanon.attacks.scene import Scene
-from fedanon.attacks.sensitive_pair import sensitive_pair
+from fedanon.attacks.context import Scene
+from fedanon.attacks.sensitive_values import sensitive_pair
 from fedanon.data.groups import Groups
-from fedanon.data.hierarchy import FloatArray
 from fedanon.data.schema import Numeric
+from fedanon.fields import parameter
 from fedanon.metrics.published import positions
-from fedanon.parameters import parameter
+from fedanon.types import FloatArray
 
 
 @ATTACKS.register("numeric_disclosure")

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedanon.attacks import ATTACKS
-from fedanon.attacks.base import Attack, Finding, NotApplicableError
-from fedanon.attacks.intervals import clustered
-from fedanon.attacks.scene import Scene
+from fedanon.attacks.base import Attack, Finding, NotApplicableError, clustered
+from fedanon.attacks.context import Scene
 from fedanon.metrics.distances import record_distances
-from fedanon.metrics.nearest import link
+from fedanon.metrics.linkage import link
 
 
 @ATTACKS.register("record_linkage")

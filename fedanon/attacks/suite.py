@@ -9,9 +9,9 @@ from typing import Any
 
 from fedanon.attacks import ATTACKS
 from fedanon.attacks.base import Attack, AttackResult
-from fedanon.attacks.scene import Scene
+from fedanon.attacks.context import Scene
 from fedanon.errors import ConfigError, FedanonError
-from fedanon.parameters import build, listed
+from fedanon.fields import build, listed
 
 #: names of suites: every attack, or every attack on one thing
 SUITES = ("all", "release", "model", "federation")

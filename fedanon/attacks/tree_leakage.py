@@ -11,17 +11,17 @@ from numpy.typing import NDArray
 
 from fedanon.attacks import ATTACKS
 from fedanon.attacks.base import Attack, Finding, NotApplicableError
-from fedanon.attacks.gradient_decoding import places_of
+from fedanon.attacks.context import Scene
+from fedanon.attacks.gradient_inversion import places_of
 from fedanon.attacks.learning import Learner, labels_of, model_named
-from fedanon.attacks.scene import Scene
 from fedanon.data import partition
 from fedanon.data.schema import Numeric
+from fedanon.fields import parameter
 from fedanon.models.boosted_trees import BoostedTrees
 from fedanon.models.encoding import Encoding
 from fedanon.models.target import Labels
 from fedanon.models.tree_validation import read_trees
 from fedanon.models.trees import Tree
-from fedanon.parameters import parameter
 
 Features = NDArray[np.float32]
 #: feature and value
@@ -125,7 +125,7 @@ def _next_value(threshold: float, attribute: Numeric) -> float:
     return float(np.ceil(threshold * attribute.width - 1e-3)) if attribute.integer else threshold
 
 
-# ---- leaves -------------------------------------------------------------------------------------
+# ---- leaves --------------------------------------------------------------------------------------
 
 
 def _leaf_details(trees: list[Tree], raw: Features, labels: Labels, parts: list[NDArray[np.int64]]) -> dict[str, float]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,13 +15,12 @@ from fedanon.cli import options
 from fedanon.cli.audit import AuditFile, audited
 from fedanon.cli.output import console, print_json, print_table
 from fedanon.cli.runs import make_anonymizer, run
-from fedanon.cli.search_progress import search_progress
 from fedanon.errors import ConfigError
 
 if TYPE_CHECKING:
     from fedanon.anonymizers.base import Anonymizer
-    from fedanon.data.release import Release
     from fedanon.data.table import Table
+    from fedanon.release.release import Release
 
 
 def anonymize(
@@ -49,7 +50,7 @@ def anonymize(
     method claims was verified on the output. From Parquet to Parquet only the columns the method needs are held in
     memory; the others pass by.
     """
-    from fedanon.data.manifest import file_sha256
+    from fedanon.io.manifest import file_sha256
 
     k, more = asked_of_classes(k, require)
     anonymizer = make_anonymizer(method, k, {**options.parse_settings(settings), **more})
@@ -82,8 +83,8 @@ def _source(
     anonymizer: Anonymizer,
 ) -> tuple[Table, Callable[..., Path]]:
     """The table, and how its release is written."""
-    from fedanon.data.parquet_format import is_parquet
-    from fedanon.data.release_file import write_release
+    from fedanon.io.parquet import is_parquet
+    from fedanon.io.release_file import write_release
 
     if file is not None and is_parquet(file) and is_parquet(output) and dataset is None and client is None:
         source = options.parquet_source(file, schema, quasi)
@@ -155,3 +156,30 @@ def _limits(parameters: Mapping[str, Any]) -> tuple[str, ...]:
 def _numbers(result: dict[str, Any]) -> list[tuple[str, Any]]:
     skipped = {"method", "claim", "notes", "parameters", "output", "version", "n"}
     return [(name, value) for name, value in result.items() if name not in skipped]
+
+
+# ---- A bar for methods that search ---------------------------------------------------------------
+
+
+@contextmanager
+def search_progress() -> Iterator[None]:
+    """Show the progress of a search inside the block, if there is one; Ctrl-C ends it with the best found so far."""
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    from fedanon.anonymizers.progress import watching
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    bar = Progress(*columns, console=console(stderr=True), transient=True)
+    task = bar.add_task("searching", total=1.0)
+
+    def show(share: float, loss: float) -> bool:
+        bar.start()  # only now: a method that does not search leaves no trace on the screen
+        bar.update(task, completed=share, description="searching" if math.isnan(loss) else f"loss {loss:.4f}")
+        return True
+
+    try:
+        with watching(show):
+            yield
+    finally:
+        if bar.live.is_started:
+            bar.stop()

@@ -13,10 +13,9 @@ from fedanon.cli import (
     audit,
     check,
     compare,
-    data,
     experiment,
     federation,
-    methods,
+    listing,
     node,
     report,
     schema,
@@ -58,11 +57,11 @@ app.command("attack")(attack.attack)
 app.command("compare")(compare.compare)
 app.command("simulate")(simulate.simulate)
 app.command("tour")(tour.tour)
-app.command("methods")(methods.methods)
+app.command("methods")(listing.methods)
 app.add_typer(experiment.app, name="experiment")
 app.command("report")(report.report)
 app.add_typer(audit.app, name="audit")
-app.add_typer(data.app, name="data")
+app.add_typer(listing.app, name="data")
 app.add_typer(schema.app, name="schema")
 app.add_typer(sdc.app, name="sdc")
 app.add_typer(server.app, name="server")

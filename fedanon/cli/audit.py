@@ -27,7 +27,7 @@ def audited(path: Path | None, event: str) -> Iterator[dict[str, Any]]:
 
     A log that cannot be written stops the block before it begins.
     """
-    from fedanon.data.audit import AuditLog
+    from fedanon.io.audit import AuditLog
 
     log, facts = AuditLog.wanted(path), dict[str, Any]()
     if log is not None:
@@ -53,7 +53,7 @@ def verify(
     That lines are missing at the end, or that the whole log was written anew, shows only against a hash of an earlier
     `fedanon audit head` that was kept elsewhere: give it with --head. Exit code 2 if anything does not fit.
     """
-    from fedanon.data.audit import read_chain
+    from fedanon.io.audit import read_chain
 
     chain, hashes = read_chain(log)
     if chain.broken is not None:
@@ -77,7 +77,7 @@ def verify(
 @app.command()
 def head(log: Log) -> None:
     """Print the hash of the last line. Keep it elsewhere: it is what a shortened log cannot show."""
-    from fedanon.data.audit import read_chain
+    from fedanon.io.audit import read_chain
 
     chain, _ = read_chain(log)
     if chain.broken is not None:

@@ -13,8 +13,8 @@ from fedanon.cli.output import console, print_json, print_table
 from fedanon.errors import PrivacyViolationError
 
 if TYPE_CHECKING:
-    from fedanon.data.release_file import ReleasedFrame
     from fedanon.data.table import Table
+    from fedanon.io.release_file import ReleasedFrame
     from fedanon.privacy.base import PrivacyModel
 
 ORIGINAL_MEASURES = ("ncp", "ncp_published", "truthfulness", "linkage_expected", "linkage_expected_share", "il")
@@ -59,9 +59,9 @@ def _checked(
     encoding: str,
 ) -> tuple[dict[str, Any], bool]:
     """What was found, and whether promises about people could be judged; raise if anything does not hold."""
-    from fedanon.data.release_file import read_release
     from fedanon.data.schema import Schema
-    from fedanon.privacy.released import check_released
+    from fedanon.io.release_file import read_release
+    from fedanon.release.released import check_released
 
     declared = Schema.read(schema)
     manifest = _check_manifest(release)
@@ -112,15 +112,15 @@ def _class_measures(released: ReleasedFrame, table: Table | None) -> dict[str, A
 
 
 def _against_original(released: ReleasedFrame, table: Table) -> dict[str, Any]:
-    from fedanon.data.reconstruction import reconstruct
     from fedanon.metrics import evaluate
+    from fedanon.release.reconstruction import reconstruct
 
     return dict(evaluate(table, reconstruct(released, table), ORIGINAL_MEASURES))
 
 
 def _check_manifest(release: Path) -> dict[str, Any] | None:
     """The claim of the manifest beside the file; None if there is no manifest."""
-    from fedanon.data.manifest import Manifest
+    from fedanon.io.manifest import Manifest
 
     manifest = Manifest.beside(release)
     if manifest is None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fedanon.cli import options
-from fedanon.cli.output import console, print_json, print_table
+from fedanon.cli.output import console, new_figure, print_json, print_table, save_figure
 from fedanon.cli.runs import component_of, make_anonymizer, run
 from fedanon.errors import ConfigError, FedanonError
 
@@ -54,8 +55,6 @@ def compare(
     )
     results, failures = _run_all(runs, table, seed)
     if plot is not None:
-        from fedanon.cli.tradeoff import draw_tradeoff
-
         draw_tradeoff(results, plot)
     if as_json:
         print_json({"n": len(table), "seed": seed, "results": results, "failures": failures})
@@ -87,7 +86,7 @@ def _plan(methods: str, ks: list[int]) -> list[Anonymizer]:
     """Every method with every k; methods without k once. Methods that change values run only where they are named."""
     from fedanon.anonymizers import ANONYMIZERS
     from fedanon.anonymizers.base import takes_k
-    from fedanon.anonymizers.perturbative.base import Perturbative
+    from fedanon.sdc.methods.base import Perturbative
 
     names = [name.strip() for name in methods.split(",")]
     if methods == "all":
@@ -114,3 +113,35 @@ def _run_all(plan: list[Anonymizer], table: Table, seed: int) -> tuple[list[dict
                 failures.setdefault(anonymizer.name, {"method": anonymizer.name, "reason": str(error)})
             progress.advance(task)
     return results, list(failures.values())
+
+
+# ---- The trade-off plot --------------------------------------------------------------------------
+
+MARKERS = "osD^vP*Xh<>p"
+
+
+def draw_tradeoff(results: Sequence[dict[str, Any]], path: Path) -> None:
+    """Draw NCP against the share of linked records; points are labelled with k."""
+    figure, panels = new_figure()
+    axes = panels[0][0]
+    for i, method in enumerate(dict.fromkeys(result["method"] for result in results)):
+        points = [r for r in results if r["method"] == method]
+        _draw_method(axes, method, points, MARKERS[i % len(MARKERS)])
+    axes.set_yscale("symlog", linthresh=0.1)
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.set_xlabel("information loss, NCP from original values (%)")
+    axes.set_ylabel("records linked by an attacker (%)")
+    axes.set_title("Loss against risk; numbers are k. Towards the lower left is better.")
+    axes.grid(alpha=0.3)
+    figure.legend(loc="outside right upper", fontsize=8, frameon=False)
+    save_figure(figure, path)
+
+
+def _draw_method(axes: Any, method: str, points: Sequence[dict[str, Any]], marker: str) -> None:
+    x, y = [100 * r["ncp"] for r in points], [100 * r["linkage_expected_share"] for r in points]
+    promised = points[0]["claim"] is not None
+    label, style = (method, "-") if promised else (f"{method} (promises nothing)", ":")
+    (line,) = axes.plot(x, y, marker=marker, label=label, alpha=0.85, linestyle=style)
+    look = {"textcoords": "offset points", "xytext": (5, 3), "fontsize": 7, "color": line.get_color()}
+    for r, at in zip(points, zip(x, y, strict=True), strict=True):
+        axes.annotate(str(r["k"] or ""), at, **look)

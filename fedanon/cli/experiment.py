@@ -68,7 +68,7 @@ def run(
 
     Ctrl-C ends running cells at once and writes the tables of those that are finished; the exit code is then 130.
     """
-    from fedanon.harness.stopping import stop_requests
+    from fedanon.harness.workers import stop_requests
 
     if engine not in ("processes", "ray"):
         raise ConfigError("--engine takes processes or ray.")
@@ -131,7 +131,7 @@ def show(
     """The numbers of an experiment: means over seeds with 95 % intervals."""
     from fedanon.harness.frames import against_baseline, summary, wide
     from fedanon.harness.result_set import read_results
-    from fedanon.report.places import with_series
+    from fedanon.report.grouping import with_series
     from fedanon.report.tables import key_measures
 
     found = read_results(_existing(results))
@@ -231,8 +231,8 @@ def _size(experiment: Experiment) -> int:
 
 def _progress(experiment: Experiment, folder: Path) -> tuple[int, int]:
     """Numbers of finished cells, and of those that other code computed."""
+    from fedanon.harness.cells import CellStore
     from fedanon.harness.provenance import code_hash
-    from fedanon.harness.store import CellStore
 
     store = CellStore(folder)
     found = [store.read(key) for key in {cell.key for cell in experiment.cells}]

@@ -13,9 +13,9 @@ from fedanon.errors import ConfigError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from fedanon.data.parquet_file import ParquetSource
     from fedanon.data.schema import Schema
     from fedanon.data.table import Table
+    from fedanon.io.parquet_source import ParquetSource
 
 InputFile = Annotated[Path | None, typer.Argument(metavar="INPUT", help="CSV file with a header line, or .parquet.")]
 Dataset = Annotated[str | None, typer.Option(help="A data set by name instead of a file; see `fedanon data list`.")]
@@ -74,9 +74,9 @@ def _load_dataset(name: str, client: int | None, schema: Path | None, quasi: str
 def _load_file(
     file: Path, schema: Path | None, quasi: str | None, missing: Any, encoding: str, also: Collection[str] | None
 ) -> Table:
-    from fedanon.data.csv_file import read_frame
-    from fedanon.data.parquet_format import is_parquet
     from fedanon.data.table import Table
+    from fedanon.io.csv import read_frame
+    from fedanon.io.parquet import is_parquet
 
     if is_parquet(file):
         source = parquet_source(file, schema, quasi)
@@ -88,10 +88,10 @@ def _load_file(
 
 def read_table(file: Path, schema: Schema, missing: Any, encoding: str) -> Table:
     """A whole file, of either format, by a schema that is at hand."""
-    from fedanon.data.csv_file import read_frame
-    from fedanon.data.parquet_file import ParquetSource
-    from fedanon.data.parquet_format import is_parquet
     from fedanon.data.table import Table
+    from fedanon.io.csv import read_frame
+    from fedanon.io.parquet import is_parquet
+    from fedanon.io.parquet_source import ParquetSource
 
     if is_parquet(file):
         return ParquetSource.open(file, schema).table(missing=missing, also=schema.names)
@@ -100,8 +100,8 @@ def read_table(file: Path, schema: Schema, missing: Any, encoding: str) -> Table
 
 def parquet_source(file: Path, schema: Path | None, quasi: str | None) -> ParquetSource:
     """A Parquet file with its schema or chosen columns; what is read of it is for the caller to say."""
-    from fedanon.data.parquet_file import ParquetSource
-    from fedanon.data.parquet_format import read_frame
+    from fedanon.io.parquet import read_frame
+    from fedanon.io.parquet_source import ParquetSource
 
     return ParquetSource.open(file, _declared(schema, quasi) or _all_numeric(read_frame(file), quasi))
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fedanon.anonymizers.base import Anonymizer
-    from fedanon.data.release import Release
     from fedanon.data.table import Table
+    from fedanon.release.release import Release
 
 #: the measures every run reports
 MEASURES = (
@@ -36,7 +36,7 @@ def component_of(method: str) -> type[Anonymizer]:
     """The method by name; one that hospitals apply together is refused with where it belongs."""
     from fedanon.anonymizers import ANONYMIZERS
     from fedanon.errors import ConfigError
-    from fedanon.federated.together import TOGETHER
+    from fedanon.joint import TOGETHER
 
     if method.replace("-", "_") in TOGETHER:
         raise ConfigError(
@@ -50,7 +50,7 @@ def make_anonymizer(method: str, k: int | None, settings: Mapping[str, Any]) -> 
     """The method by name; ``k`` is left out for methods that have none."""
     from fedanon.anonymizers.base import takes_k
     from fedanon.errors import ConfigError
-    from fedanon.parameters import build
+    from fedanon.fields import build
 
     component = component_of(method)
     has_k = takes_k(component)

@@ -23,13 +23,13 @@ def infer(
     encoding: options.Encoding = "utf-8",
 ) -> None:
     """Propose a schema: types, ranges and likely roles. A proposal only: read it before you use it."""
-    from fedanon.data import csv_file, parquet_format
-    from fedanon.data.atomic import atomic_write
     from fedanon.data.infer import PROPOSAL, infer_schema
     from fedanon.data.schema_toml import schema_toml
+    from fedanon.io import csv, parquet
+    from fedanon.io.atomic import atomic_write
 
-    is_parquet = parquet_format.is_parquet(file)
-    frame = parquet_format.read_frame(file) if is_parquet else csv_file.read_frame(file, encoding=encoding)
+    is_parquet = parquet.is_parquet(file)
+    frame = parquet.read_frame(file) if is_parquet else csv.read_frame(file, encoding=encoding)
     text = schema_toml(infer_schema(frame, name=file.stem), comment=PROPOSAL)
     if output is None:
         typer.echo(text, nl=False)

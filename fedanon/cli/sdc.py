@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from fedanon.cli import sdc_apply, sdc_compare, sdc_recommend, sdc_risk
+from fedanon.cli import sdc_apply, sdc_compare, sdc_risk
 
 app = typer.Typer(
     help="Statistical disclosure control: weigh the risk, compare methods, change values step by step.",
@@ -15,4 +15,4 @@ app = typer.Typer(
 app.command("apply")(sdc_apply.apply)
 app.command("risk")(sdc_risk.risk)
 app.command("compare")(sdc_compare.compare)
-app.command("recommend")(sdc_recommend.recommend)
+app.command("recommend")(sdc_compare.recommend)

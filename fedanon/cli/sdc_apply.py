@@ -11,13 +11,12 @@ import typer
 
 from fedanon.cli import options
 from fedanon.cli.output import console, print_json, print_table
-from fedanon.cli.sdc_steps import parse_step
 from fedanon.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
-    from fedanon.anonymizers.perturbative.pipeline import Pipeline
-    from fedanon.data.release import Release
     from fedanon.data.table import Table
+    from fedanon.release.release import Release
+    from fedanon.sdc.methods.pipeline import Pipeline, Step
 
 Steps = Annotated[
     list[str] | None,
@@ -53,7 +52,7 @@ def apply(
     names it. With -o the release is written with a manifest of the chain; --from MANIFEST --undo makes the release
     again, on the same data, as it was before the last step.
     """
-    from fedanon.data.release_file import write_release
+    from fedanon.io.release_file import write_release
 
     before = _read_manifest(origin) if origin is not None else None
     pipeline = _pipeline(before, steps or [], undo=undo)
@@ -86,7 +85,7 @@ def _read_manifest(path: Path) -> dict[str, Any]:
 
 
 def _pipeline(before: dict[str, Any] | None, steps: list[str], *, undo: bool) -> Pipeline:
-    from fedanon.anonymizers.perturbative.pipeline import Pipeline
+    from fedanon.sdc.methods.pipeline import Pipeline
 
     added = tuple(parse_step(text) for text in steps)
     if before is None:
@@ -155,3 +154,39 @@ def _report(result: dict[str, Any]) -> None:
 
 def _changed(step: dict[str, Any]) -> str:
     return ", ".join(f"{name} {count:,}" for name, count in step["changed"].items()) or "none"
+
+
+# ---- The grammar of a step on the command line ---------------------------------------------------
+#
+# Columns come first. A parameter's value runs to the next NAME=, so it may hold commas; nothing needs quotes::
+#     pram:sex,race,keep=0.9
+#     local_suppression:sex,race,education,k=3,importance=sex,race
+#     mondrian:k=5
+
+
+def parse_step(text: str) -> Step:
+    """A step from its text."""
+    from fedanon.sdc.methods.pipeline import Step
+
+    method, _, rest = text.partition(":")
+    columns: list[str] = []
+    settings: dict[str, str] = {}
+    name = None
+    for item in rest.split(",") if rest.strip() else []:
+        head, equals, value = item.partition("=")
+        if equals:
+            name = _new_name(head.strip(), settings, method)
+            settings[name] = value.strip()
+        elif name is None:
+            columns.append(item.strip())
+        else:
+            settings[name] += f",{item.strip()}"
+    if not method.strip() or not all(columns):
+        raise ConfigError("A step is METHOD[:COLUMN,...][,NAME=VALUE,...], such as pram:sex,race,keep=0.9.")
+    return Step(method.strip(), tuple(columns), settings)
+
+
+def _new_name(name: str, settings: dict[str, str], method: str) -> str:
+    if name in settings:
+        raise ConfigError(f"The step {method!r} gives the parameter {name!r} twice.")
+    return name

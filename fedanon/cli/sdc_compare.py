@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fedanon.cli import options, sdc_sweep
-from fedanon.cli.output import console, print_json, print_table
+from fedanon.cli import options
+from fedanon.cli.output import console, new_figure, print_json, print_table, save_figure
+from fedanon.errors import ConfigError, InfeasibleError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from fedanon.data.table import Table
+    from fedanon.sdc.masking import Masking
+    from fedanon.sdc.sweeps import Variant
 
 
 def compare(
@@ -17,21 +26,21 @@ def compare(
     client: options.Client = None,
     schema: options.SchemaFile = None,
     quasi: options.Quasi = None,
-    columns: sdc_sweep.Columns = None,
-    methods: sdc_sweep.Methods = None,
-    sweeps: sdc_sweep.Sweeps = None,
-    reverse_map: sdc_sweep.ReverseMap = False,
-    restricted: sdc_sweep.Restricted = False,
-    complete: sdc_sweep.Complete = False,
-    sample: sdc_sweep.Sample = 0,
+    columns: Columns = None,
+    methods: Methods = None,
+    sweeps: Sweeps = None,
+    reverse_map: ReverseMap = False,
+    restricted: Restricted = False,
+    complete: Complete = False,
+    sample: Sample = 0,
     measures: Annotated[str | None, typer.Option(help="Metrics a,b,c instead of the usual ones.")] = None,
-    risk: sdc_sweep.RiskMetric = "dld",
-    loss: sdc_sweep.LossMetric = "il2",
+    risk: RiskMetric = "dld",
+    loss: LossMetric = "il2",
     seed: options.Seed = 0,
     missing: options.Missing = None,
     encoding: options.Encoding = "utf-8",
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Also write the rows (CSV or JSON).")] = None,
-    plot: sdc_sweep.Plot = None,
+    plot: Plot = None,
     as_json: options.Json = False,
 ) -> None:
     """Sweep the parameters of methods for numbers, such as --method additive_noise --sweep c=0.01,0.05,0.1,0.5.
@@ -39,24 +48,22 @@ def compare(
     Without --method every perturbative method for numbers and microaggregation run at their usual values.
     --risk and --loss are the axes of the plot; `fedanon sdc recommend --from FILE` reads what -o wrote.
     """
-    from fedanon.harness.masking_comparison import MEASURES, refuse_other_endings, write_comparison
+    from fedanon.sdc.masking import MEASURES, refuse_other_endings, write_comparison
 
     wanted = list(dict.fromkeys([risk, loss, *(measures.split(",") if measures else MEASURES)]))
-    sdc_sweep.refuse_unknown(risk, loss)
+    refuse_unknown(risk, loss)
     if output is not None:
         refuse_other_endings(output)
     table = options.load_table(
         file=file, dataset=dataset, client=client, schema=schema, quasi=quasi, missing=missing, encoding=encoding
     )
-    table = sdc_sweep.chosen_table(table, columns, complete=complete, sample=sample)
-    maskings = sdc_sweep.plan(table, methods, sweeps, reverse_map=reverse_map, restricted=restricted)
-    rows, failures = sdc_sweep.run(table, maskings, wanted, seed)
+    table = chosen_table(table, columns, complete=complete, sample=sample)
+    maskings = plan(table, methods, sweeps, reverse_map=reverse_map, restricted=restricted)
+    rows, failures = run(table, maskings, wanted, seed)
     facts = {"n": len(table), "columns": [c.name for c in table.columns], "seed": seed, "failures": failures}
     if output is not None:
         write_comparison(output, rows, facts)
     if plot is not None:
-        from fedanon.cli.sdc_plot import draw_comparison
-
         draw_comparison(rows, risk, loss, plot)
     if as_json:
         print_json({**facts, "rows": rows.to_dict("records")})
@@ -70,6 +77,297 @@ def _report(rows: Any, facts: dict[str, Any], written: list[Path]) -> None:
     titles = [METRICS[name].title if name in METRICS else name for name in rows.columns]
     title = f"{facts['n']:,} rows, {len(facts['columns'])} columns: {', '.join(facts['columns'])}"
     print_table(title, titles, rows.itertuples(index=False))
-    sdc_sweep.tell_failures(facts["failures"])
+    tell_failures(facts["failures"])
     for path in written:
         console().print(f"Written: {path}")
+
+
+# ---- `fedanon sdc recommend` ---------------------------------------------------------------------
+
+From = Annotated[
+    Path | None, typer.Option("--from", metavar="FILE", help="A comparison of `sdc compare -o`, CSV or JSON.")
+]
+Limit = Annotated[float, typer.Option(help="Highest bearable risk for least loss and best compromise.", min=0)]
+
+
+def recommend(
+    file: options.InputFile = None,
+    dataset: options.Dataset = None,
+    client: options.Client = None,
+    schema: options.SchemaFile = None,
+    quasi: options.Quasi = None,
+    columns: Columns = None,
+    origin: From = None,
+    methods: Methods = None,
+    sweeps: Sweeps = None,
+    reverse_map: ReverseMap = False,
+    restricted: Restricted = False,
+    complete: Complete = False,
+    sample: Sample = 0,
+    risk: RiskMetric = "dld",
+    loss: LossMetric = "il2",
+    limit: Limit = 0.5,
+    seed: options.Seed = 0,
+    missing: options.Missing = None,
+    encoding: options.Encoding = "utf-8",
+    plot: Plot = None,
+    as_json: options.Json = False,
+) -> None:
+    """Run a comparison, or read one with --from, and name a method for each of three goals.
+
+    Only methods that no other beats in risk and loss at once are named (the Pareto front). The best compromise is the
+    one nearest to the least risk and the least loss at once, both axes scaled to what the front spans.
+    """
+    refuse_unknown(risk, loss)
+    failures: dict[str, str] = {}
+    if origin is not None:
+        if file is not None or dataset is not None:
+            raise ConfigError("Give either --from FILE or a table, not both.")
+        rows = _read(origin, risk, loss)
+    else:
+        table = options.load_table(
+            file=file, dataset=dataset, client=client, schema=schema, quasi=quasi, missing=missing, encoding=encoding
+        )
+        table = chosen_table(table, columns, complete=complete, sample=sample)
+        maskings = plan(table, methods, sweeps, reverse_map=reverse_map, restricted=restricted)
+        rows, failures = run(table, maskings, list(dict.fromkeys([risk, loss])), seed)
+    result = {"risk": risk, "loss": loss, "limit": limit, **_chosen(rows, risk, loss, limit), "failures": failures}
+    if plot is not None:
+        draw_comparison(rows, risk, loss, plot, limit=limit)
+    if as_json:
+        print_json(result)
+    else:
+        _report_choice(result, plot)
+
+
+def _read(path: Path, risk: str, loss: str) -> pd.DataFrame:
+    from fedanon.sdc.masking import PLACE, read_comparison
+
+    rows = read_comparison(path)
+    absent = [name for name in (risk, loss) if name not in rows]
+    if absent:
+        known = ", ".join(name for name in rows.columns if name not in (*PLACE, "seconds"))
+        raise ConfigError(f"The comparison has no {', '.join(absent)}. It has: {known}.")
+    return rows
+
+
+def _chosen(rows: pd.DataFrame, risk: str, loss: str, limit: float) -> dict[str, Any]:
+    from fedanon.sdc.masking import PLACE
+    from fedanon.sdc.pareto import choose, pareto_front
+
+    on_front = rows[pareto_front(rows[risk], rows[loss])].sort_values([risk, loss])
+    choices = choose(rows[risk], rows[loss], limit=limit)
+    if not choices:
+        raise InfeasibleError(f"None of {len(rows)} maskings has both {risk} and {loss}, so none can be recommended.")
+    place = list(PLACE)
+    return {
+        "compared": len(rows),
+        "front": on_front[[*place, risk, loss]].to_dict("records"),
+        "recommended": [
+            {"goal": c.goal, **rows.iloc[c.index][place].to_dict(), risk: c.risk, loss: c.loss, "why": c.why}
+            for c in choices
+        ],
+    }
+
+
+def _report_choice(result: dict[str, Any], plot: Path | None) -> None:
+    from fedanon.metrics import METRICS
+    from fedanon.sdc.masking import PLACE, described
+
+    axes = [result["risk"], result["loss"]]
+    titles = [METRICS[name].title for name in axes]
+    rows = [[entry[name] for name in ("goal", *PLACE, *axes)] for entry in result["recommended"]]
+    print_table(f"Recommended, of {result['compared']} maskings", ["goal", *PLACE, *titles], rows)
+    out = console()
+    for entry in result["recommended"]:
+        out.print(f"{entry['goal']}: {described(entry)}. {entry['why']}")
+    front = [[entry[name] for name in (*PLACE, *axes)] for entry in result["front"]]
+    print_table("What no other beats in risk and loss at once", [*PLACE, *titles], front)
+    if len(result["recommended"]) == 1:
+        out.print(f"Nothing has a risk of at most {result['limit']:g}; --limit names another.")
+    tell_failures(result["failures"])
+    if plot is not None:
+        out.print(f"Written: {plot}")
+
+
+# ---- What `sdc compare` and `sdc recommend` share ------------------------------------------------
+
+Columns = Annotated[
+    str | None,
+    typer.Option("--columns", help="Numeric columns a,b,c to mask; the numeric quasi-identifiers by default."),
+]
+Methods = Annotated[
+    list[str] | None, typer.Option("--method", help="A method to compare; may be repeated. All for numbers by default.")
+]
+Sweeps = Annotated[
+    list[str] | None,
+    typer.Option("--sweep", metavar="[METHOD:]NAME=V,V,...", help="Values of a parameter, such as c=0.01,0.1,0.5."),
+]
+ReverseMap = Annotated[
+    bool, typer.Option("--reverse-map", help="Also with the original values put into the new order.")
+]
+Restricted = Annotated[bool, typer.Option("--restricted", help="Also with zeros kept and nothing negative.")]
+Complete = Annotated[bool, typer.Option("--complete", help="Leave out rows that lack one of the columns.")]
+Sample = Annotated[int, typer.Option(help="Compare on this many rows drawn at random; 0 takes all.", min=0)]
+RiskMetric = Annotated[str, typer.Option("--risk", metavar="METRIC", help="Measure of risk.")]
+LossMetric = Annotated[str, typer.Option("--loss", metavar="METRIC", help="Measure of loss.")]
+Plot = Annotated[Path | None, typer.Option("--plot", help="Also draw risk against loss into this file (PNG or SVG).")]
+
+
+def chosen_table(table: Table, columns: str | None, *, complete: bool, sample: int) -> Table:
+    """The table whose quasi-identifiers are exactly the numeric columns to mask."""
+    from fedanon.data.key_choice import complete_rows, numeric_quasi_identifiers, sample_of, with_quasi_identifiers
+
+    names = [name.strip() for name in columns.split(",")] if columns else numeric_quasi_identifiers(table)
+    if not names:
+        raise ConfigError("The table has no numeric quasi-identifiers; name the columns to mask with --columns.")
+    chosen = with_quasi_identifiers(table, names)
+    other = [name for name in names if name not in numeric_quasi_identifiers(chosen)]
+    if other:
+        raise ConfigError(f"Only numbers can be compared so. Not numeric: {', '.join(other)}.")
+    chosen = complete_rows(chosen) if complete else chosen
+    return sample_of(chosen, sample) if sample else chosen
+
+
+def plan(
+    table: Table, methods: Sequence[str] | None, sweeps: Sequence[str] | None, *, reverse_map: bool, restricted: bool
+) -> list[Masking]:
+    """Every masking to run; what is wrong with a method or a value is told before anything runs."""
+    from fedanon.anonymizers import ANONYMIZERS
+    from fedanon.fields import build
+    from fedanon.sdc.sweeps import SWEEPS, maskings
+
+    given: dict[str, dict[str, Any]] = {name: {} for name in (methods or ([] if sweeps else SWEEPS))}
+    for text in sweeps or []:
+        for method, name, values in _parse_sweep(text, list(given)):
+            given.setdefault(method, {})[name] = values
+    found = maskings(table, given, _variants(reverse_map=reverse_map, restricted=restricted))
+    for masking in found:
+        build(ANONYMIZERS[masking.method], masking.settings)
+    return found
+
+
+def _variants(*, reverse_map: bool, restricted: bool) -> list[Variant]:
+    from fedanon.sdc.sweeps import VARIANTS
+
+    return [v for v in VARIANTS if (reverse_map or "reverse" not in v) and (restricted or "restricted" not in v)]
+
+
+def _parse_sweep(text: str, named: list[str]) -> list[tuple[str, str, list[str]]]:
+    """Method, parameter and values; without a method, every named one that has the parameter."""
+    from dataclasses import fields
+
+    from fedanon.anonymizers import ANONYMIZERS
+
+    head, equals, tail = text.partition("=")
+    method, colon, name = head.rpartition(":")
+    values = [value.strip() for value in tail.split(",")]
+    if not equals or not name.strip() or not all(values) or (colon and not method.strip()):
+        raise ConfigError("--sweep takes [METHOD:]NAME=V,V,..., such as additive_noise:c=0.01,0.1,0.5.")
+    name = name.strip()
+    targets = [method.strip()] if colon else named
+    if not targets:
+        raise ConfigError("--sweep names no method: write METHOD:NAME=V,V,..., or give --method.")
+    owners = [m for m in targets if name in {entry.name for entry in fields(ANONYMIZERS[m])}]
+    if not owners:
+        raise ConfigError(f"The parameter {name!r} of --sweep belongs to none of: {', '.join(targets)}.")
+    return [(owner, name, values) for owner in owners]
+
+
+def run(table: Table, maskings: Sequence[Masking], measures: Sequence[str], seed: int) -> tuple[pd.DataFrame, Any]:
+    """Run all with a progress bar; rows and failures."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from fedanon.sdc.masking import compare_maskings
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console(stderr=True), transient=True) as progress:
+        task = progress.add_task("", total=len(maskings) + 1)
+
+        def show(masking: Masking) -> None:
+            progress.update(task, advance=1, description=f"{masking.method} {masking.varied}")
+
+        return compare_maskings(table, maskings, measures, seed, show)
+
+
+def refuse_unknown(*metrics: str) -> None:
+    """The registry's message for a metric that does not exist, and for one of which less is not better."""
+    from fedanon.metrics import METRICS
+
+    for name in metrics:
+        if METRICS[name].better != "lower":
+            raise ConfigError(f"Of the metric {name!r} lower is not better, so it is neither a risk nor a loss.")
+
+
+def tell_failures(failures: dict[str, str]) -> None:
+    """What could not run, with the reason."""
+    for what, reason in failures.items():
+        console().print(f"Not run: {what}: {reason}")
+
+
+# ---- The plot of a comparison --------------------------------------------------------------------
+
+MARKERS = "osD^vP*Xh<>p"
+LINES = {"plain": "-", "reverse mapped": "--", "restricted": ":", "restricted, reverse mapped": "-."}
+
+
+def draw_comparison(rows: pd.DataFrame, risk: str, loss: str, path: Path, *, limit: float | None = None) -> None:
+    """Draw all points; with ``limit`` also the choices made within it."""
+    from fedanon.metrics import METRICS
+
+    figure, panels = new_figure(size=(10, 6.2))
+    axes = panels[0][0]
+    for i, (method, part) in enumerate(rows.groupby("method", sort=False)):
+        _draw_method(axes, str(method), part, risk, loss, i)
+    _name_variants(axes, list(dict.fromkeys(rows["variant"])))
+    _draw_front(axes, rows, risk, loss)
+    if limit is not None:
+        _draw_choices(axes, rows, risk, loss, limit)
+    axes.set_xlabel(f"loss: {METRICS[loss].title}")
+    axes.set_ylabel(f"risk: {METRICS[risk].title}")
+    positive = rows[loss][rows[loss] > 0]
+    if len(positive) and positive.max() / positive.min() > 30:
+        axes.set_xscale("symlog", linthresh=float(positive.min()))
+    axes.set_title("Risk against loss; towards the lower left is better")
+    axes.grid(alpha=0.3)
+    figure.legend(loc="outside right upper", fontsize=8, frameon=False)
+    save_figure(figure, path)
+
+
+def _draw_method(axes: Any, method: str, part: pd.DataFrame, risk: str, loss: str, number: int) -> None:
+    look = {"color": f"C{number % 10}", "marker": MARKERS[number % len(MARKERS)], "markersize": 5, "linewidth": 1}
+    for i, (variant, points) in enumerate(part.groupby("variant", sort=False)):
+        label = method if i == 0 else None  # the variants are told once for all methods
+        axes.plot(points[loss], points[risk], label=label, linestyle=LINES[str(variant)], alpha=0.8, **look)
+
+
+def _name_variants(axes: Any, variants: list[str]) -> None:
+    for variant in variants if len(variants) > 1 else []:
+        axes.plot([], [], color="0.3", linewidth=1, linestyle=LINES[variant], label=variant)
+
+
+def _draw_front(axes: Any, rows: pd.DataFrame, risk: str, loss: str) -> None:
+    from fedanon.sdc.pareto import pareto_front
+
+    front = rows[pareto_front(rows[risk], rows[loss])].sort_values([risk, loss])
+    axes.plot(front[loss], front[risk], color="0.1", linewidth=5, alpha=0.15, label="Pareto front", zorder=1)
+
+
+def _draw_choices(axes: Any, rows: pd.DataFrame, risk: str, loss: str, limit: float) -> None:
+    from fedanon.sdc.masking import described
+    from fedanon.sdc.pareto import choose
+
+    axes.axhline(limit, color="0.4", linewidth=0.8, linestyle=":")
+    box = {"boxstyle": "round", "facecolor": "white", "edgecolor": "0.5", "alpha": 0.85}
+    for number, choice in enumerate(choose(rows[risk], rows[loss], limit=limit)):
+        text = f"{choice.goal}: {described(rows.iloc[choice.index].to_dict())}"
+        axes.scatter([choice.loss], [choice.risk], s=130, facecolors="none", edgecolors="0.1", zorder=5)
+        axes.annotate(
+            text,
+            (choice.loss, choice.risk),
+            xytext=(14, 16 + 14 * number),
+            textcoords="offset points",
+            fontsize=8,
+            bbox=box,
+            arrowprops={"arrowstyle": "-", "color": "0.4"},
+        )

@@ -38,9 +38,9 @@ def risk(
     Keys are what an attacker may know. Weights and households count where the schema declares them.
     Only counts and shares are told, never a value of a cell.
     """
-    from fedanon.data.atomic import atomic_write
     from fedanon.data.key_choice import with_quasi_identifiers
-    from fedanon.harness.risk_profile import risk_profile
+    from fedanon.io.atomic import atomic_write
+    from fedanon.sdc.risk_profile import risk_profile
 
     table = options.load_table(
         file=file, dataset=dataset, client=client, schema=schema, quasi=quasi, missing=missing, encoding=encoding

@@ -14,7 +14,7 @@ from fedanon.errors import ConfigError
 
 if TYPE_CHECKING:
     from fedanon.cli.verify_checks import Check
-    from fedanon.data.manifest import Manifest
+    from fedanon.io.manifest import Manifest
 
 COLORS = {"pass": "green", "fail": "bold red", "open": "yellow"}
 
@@ -57,7 +57,7 @@ def verify(
 
 
 def _manifest(path: Path, release: Path | None) -> Manifest:
-    from fedanon.data.manifest import SUFFIX, Manifest
+    from fedanon.io.manifest import SUFFIX, Manifest
 
     beside = None if path.name.endswith(SUFFIX) or release is not None else Manifest.beside(path)
     return beside or Manifest.read(path, release)

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any, Literal
 from fedanon._version import __version__
 from fedanon.cli import options
 from fedanon.data.hierarchy import MISSING
-from fedanon.data.manifest import Manifest, file_sha256
-from fedanon.data.parquet_file import ParquetSource
-from fedanon.data.parquet_format import is_parquet
-from fedanon.data.release_file import ReleasedFrame, read_release, write_release
 from fedanon.data.schema import Categorical, Schema
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError, FedanonError
-from fedanon.privacy.verdicts import Promise, Verdict, claimed_models, judge_claim
+from fedanon.io.manifest import Manifest, file_sha256
+from fedanon.io.parquet import is_parquet
+from fedanon.io.parquet_source import ParquetSource
+from fedanon.io.release_file import ReleasedFrame, read_release, write_release
+from fedanon.release.verdicts import Promise, Verdict, claimed_models, judge_claim
 
 if TYPE_CHECKING:
-    from fedanon.data.release import Release
+    from fedanon.release.release import Release
 
 DOUBTS = {
     "people": "not checked: people can be counted only with --original",
@@ -156,8 +156,8 @@ class Verification:
         return options.read_table(self.original, schema, missing, self.encoding), write_release
 
     def _against_original(self) -> Iterator[Check]:
-        from fedanon.data.reconstruction import reconstruct
-        from fedanon.metrics.truthfulness import truthfulness
+        from fedanon.metrics.information_loss import truthfulness
+        from fedanon.release.reconstruction import reconstruct
 
         table, _ = self._origin
         same = table.sha256 == self.manifest.provenance["data_sha256"]
@@ -184,8 +184,8 @@ class Verification:
     @cached_property
     def _method(self) -> Any:
         from fedanon.anonymizers import ANONYMIZERS
-        from fedanon.anonymizers.perturbative.pipeline import Pipeline
-        from fedanon.parameters import build
+        from fedanon.fields import build
+        from fedanon.sdc.methods.pipeline import Pipeline
 
         made = self.manifest.provenance
         if made["method"] == Pipeline.name:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-IntArray = NDArray[np.int32]
+from fedanon.types import IntArray
 
 SUPPRESSED = -1
 

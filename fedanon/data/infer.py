@@ -5,15 +5,18 @@ It is only a proposal. What a column means, and who may know it, is for a person
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
+from datetime import date
+from decimal import Decimal
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
-from fedanon.data.builders import date_hierarchy, prefix_hierarchy
-from fedanon.data.column_names import IDENTIFYING, PERSON, POSTAL, QUASI_IDENTIFYING, SENSITIVE, suggests
 from fedanon.data.hierarchy import ROOT, Hierarchy
+from fedanon.data.lint import IDENTIFYING, PERSON, POSTAL, QUASI_IDENTIFYING, SENSITIVE, suggests
 from fedanon.data.schema import Attribute, Categorical, FreeText, Numeric, Role, Schema
 from fedanon.data.table import texts
 from fedanon.errors import ConfigError, DataError, SchemaError
@@ -33,7 +36,7 @@ def infer_schema(frame: pd.DataFrame, *, name: str) -> Schema:
 
     Parameters
     ----------
-    frame : the data, best as :func:`fedanon.data.csv_file.read_frame` gives them.
+    frame : the data, best as :func:`fedanon.io.csv.read_frame` gives them.
     name : of the schema.
     """
     _refuse_empty(frame)
@@ -70,7 +73,7 @@ def numeric_schema(frame: pd.DataFrame, qi: Literal["all"] | Sequence[str], *, n
     return Schema(tuple(attributes), name=name)
 
 
-# ---- one column ---------------------------------------------------------------------------------
+# ---- one column ----------------------------------------------------------------------------------
 
 
 def _attribute(name: str, cells: pd.Series[Any]) -> Attribute:
@@ -137,3 +140,148 @@ def _names_person(attribute: Attribute, cells: pd.Series[Any], rows: int) -> boo
 def _refuse_empty(frame: pd.DataFrame) -> None:
     if frame.empty:
         raise DataError("The table has no rows; there is nothing to make a schema from.")
+
+
+# ---- Taxonomies made by rule ---------------------------------------------------------------------
+#
+# The label of an interval states its bounds, the upper one excluded: "[20, 25)" holds 20 to 24.
+
+
+MAX_LEAVES = 10**6
+_ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+
+
+# ---- numbers -------------------------------------------------------------------------------------
+
+
+def interval_hierarchy(
+    low: float, high: float, widths: Sequence[float] = (5, 10, 20), *, step: float = 1, origin: float = 0
+) -> Hierarchy:
+    """Numbers low, low + step, .. high as leaves, below ever wider half-open intervals.
+
+    Parameters
+    ----------
+    low, high : the first and the last leaf.
+    widths : of the intervals, level by level; each must be a multiple of the one before.
+    step : distance of the leaves: 1 for whole numbers, 0.1 for one decimal.
+    origin : a number at which intervals of every width begin.
+
+    Examples
+    --------
+    >>> interval_hierarchy(17, 90).paths()[3]
+    ['20', '[20, 25)', '[20, 30)', '[20, 40)', '*']
+    """
+    start, stop, pace, zero = (_decimal(value) for value in (low, high, step, origin))
+    sizes = [_decimal(width) for width in widths]
+    if pace <= 0 or stop < start:
+        raise ConfigError("An interval hierarchy needs low <= high and a step above 0.")
+    if any(size <= 0 or size % pace for size in sizes) or any(b <= a or b % a for a, b in pairwise(sizes)):
+        raise ConfigError(
+            "The 'widths' parameter of interval_hierarchy must grow, "
+            "each a multiple of the step and of the width before it."
+        )
+    count = int((stop - start) / pace) + 1
+    if count > MAX_LEAVES:
+        raise ConfigError(f"The interval hierarchy would have {count} leaves; at most {MAX_LEAVES} are made.")
+    leaves = [start + i * pace for i in range(count)]
+    return Hierarchy.from_paths([[_plain(leaf), *(_bin(leaf, size, zero) for size in sizes), ROOT] for leaf in leaves])
+
+
+def _decimal(value: float) -> Decimal:
+    """The number as written: 0.1 is one tenth."""
+    number = Decimal(str(value))
+    if not number.is_finite():
+        raise ConfigError("The bounds, widths, step and origin of an interval hierarchy must be finite numbers.")
+    return number
+
+
+def _plain(number: Decimal) -> str:
+    """Without exponent and without trailing zeros."""
+    text = f"{abs(number) if number == 0 else number:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _bin(value: Decimal, size: Decimal, origin: Decimal) -> str:
+    lower = ((value - origin) // size) * size + origin
+    if lower > value:  # Decimal's division rounds towards zero
+        lower -= size
+    return f"[{_plain(lower)}, {_plain(lower + size)})"
+
+
+# ---- codes ---------------------------------------------------------------------------------------
+
+
+def prefix_hierarchy(values: Iterable[str], *, levels: int | None = None, mask: str = "*") -> Hierarchy:
+    """Codes such as postal codes, whose last letters and digits are masked one by one; signs between them stay.
+
+    Parameters
+    ----------
+    values : the codes, all of the same length.
+    levels : how many characters are masked, at most; by default all but the first.
+    mask : the sign that stands for a masked character.
+
+    Examples
+    --------
+    >>> prefix_hierarchy(["36570-000"], levels=3).paths()[0]
+    ['36570-000', '36570-00*', '36570-0**', '36570-***', '*']
+    """
+    codes = sorted({str(value) for value in values})
+    if len(mask) != 1 or mask.isalnum():
+        raise ConfigError("The 'mask' parameter of prefix_hierarchy must be one sign, such as '*'.")
+    if levels is not None and levels < 1:
+        raise ConfigError(f"The 'levels' parameter of prefix_hierarchy must be an int >= 1. Got {levels!r} instead.")
+    lengths = {len(code) for code in codes}
+    if len(lengths) > 1:
+        raise SchemaError(f"The codes of a prefix hierarchy have {len(lengths)} different lengths; they must have one.")
+    masked = sum(mask in code for code in codes)
+    if masked:
+        raise SchemaError(f"{masked} codes of a prefix hierarchy hold the masking sign itself.")
+    return Hierarchy.from_paths([[*_masked(code, levels, mask), ROOT] for code in codes])
+
+
+def _masked(code: str, levels: int | None, mask: str) -> list[str]:
+    """The code and its ever shorter prefixes; its first character is never masked, as the root does that."""
+    places = [i for i, character in enumerate(code) if character.isalnum()][1:]
+    path = [code]
+    for place in list(reversed(places))[:levels]:
+        path.append(path[-1][:place] + mask + path[-1][place + 1 :])
+    return path
+
+
+# ---- dates ---------------------------------------------------------------------------------------
+
+
+def date_hierarchy(values: Iterable[str]) -> Hierarchy:
+    """ISO dates below their month, quarter, year and decade, each labelled with its bounds.
+
+    Examples
+    --------
+    >>> date_hierarchy(["2020-02-29"]).paths()[0][2]
+    '[2020-01-01, 2020-04-01)'
+    """
+    days = sorted({str(value) for value in values})
+    wrong = sum(not _is_iso_date(day) for day in days)
+    if wrong:
+        raise SchemaError(f"{wrong} values of a date hierarchy are not ISO dates (YYYY-MM-DD).")
+    return Hierarchy.from_paths([[day, *_periods(int(day[:4]), int(day[5:7])), ROOT] for day in days])
+
+
+def _is_iso_date(text: str) -> bool:
+    if not _ISO_DATE.fullmatch(text):
+        return False
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _periods(year: int, month: int) -> list[str]:
+    """Month, quarter, year and decade of a day; months are counted from the year 0."""
+    this = 12 * year + month - 1
+    return [_period(this // length * length, length) for length in (1, 3, 12, 120)]
+
+
+def _period(start: int, length: int) -> str:
+    first, after = (f"{m // 12:04d}-{m % 12 + 1:02d}-01" for m in (start, start + length))
+    return f"[{first}, {after})"

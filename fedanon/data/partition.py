@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from fedanon.data.groups import Groups
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError, InfeasibleError
+from fedanon.types import Rng
 
 Rows = NDArray[np.int64]
-Rng = np.random.Generator
 #: ``(table, clients, rng)``; a split by column needs no number of clients
 Partitioner = Callable[[Table, int | None, Rng], list[Rows]]
 
@@ -114,7 +114,7 @@ def parse_partition(text: str) -> Partitioner:
     )
 
 
-# ---- people and shares --------------------------------------------------------------------------
+# ---- people and shares ---------------------------------------------------------------------------
 
 
 def _people(table: Table) -> Groups:
@@ -153,7 +153,7 @@ def _drawn_until(
     )
 
 
-# ---- checks -------------------------------------------------------------------------------------
+# ---- checks --------------------------------------------------------------------------------------
 
 
 def _check_clients(clients: int, people: Groups) -> None:

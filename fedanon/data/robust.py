@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedanon.data.hierarchy import FloatArray
+from fedanon.types import FloatArray
 
 #: random subsets the search starts from, how many of them are followed to the end, and the records they are drawn from
 STARTS, FOLLOWED, SAMPLE = 500, 10, 1500

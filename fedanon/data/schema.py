@@ -37,8 +37,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from fedanon.data.arx import read_arx_hierarchy
-from fedanon.data.hierarchy import Hierarchy
+from fedanon.data.hierarchy import Hierarchy, read_arx_hierarchy
 from fedanon.errors import DataError, SchemaError
 
 MAX_BYTES = 16 * 2**20

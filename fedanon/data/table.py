@@ -18,9 +18,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fedanon.data.groups import Groups
-from fedanon.data.hierarchy import FloatArray, Hierarchy, IntArray
+from fedanon.data.hierarchy import Hierarchy
 from fedanon.data.schema import Categorical, Numeric, Schema
 from fedanon.errors import ConfigError, DataError, SchemaError
+from fedanon.types import FloatArray, IntArray
 
 MissingPolicy = Literal["error", "category", "wildcard"]
 
@@ -73,7 +74,7 @@ class CodedColumn:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A checked table; build it with :meth:`from_frame` or :func:`fedanon.data.csv_file.read_table`.
+    """A checked table; build it with :meth:`from_frame` or :func:`fedanon.io.csv.read_table`.
 
     Parameters
     ----------
@@ -186,7 +187,7 @@ class Table:
         return replace(self, schema=schema, columns=coded.columns, codes=coded.codes)
 
 
-# ---- checks and encoding ------------------------------------------------------------------------
+# ---- checks and encoding -------------------------------------------------------------------------
 
 
 def check_columns(names: Sequence[str], rows: int, schema: Schema) -> None:

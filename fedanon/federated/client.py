@@ -12,24 +12,23 @@ from pathlib import Path
 from flwr.app import Context, Message
 from flwr.clientapp import ClientApp
 
-from fedanon.data.audit import AuditLog, audit
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError, FedanonError, PrivacyViolationError
-from fedanon.federated import wire
-from fedanon.federated.dp_ledger import NodeLedger
-from fedanon.federated.dp_training import train_once
-from fedanon.federated.node import Node, make_node
-from fedanon.federated.settings import RunSettings
-from fedanon.federated.sources import load_node_table
-from fedanon.federated.store import NodeStore
-from fedanon.federated.together import memory
-from fedanon.federated.together.answers import pack_counts
-from fedanon.federated.together.disclosure import read_rules
-from fedanon.federated.together.masks import public_key
-from fedanon.federated.together.node import TogetherNode
-from fedanon.federated.together.plan import Plan
-from fedanon.federated.together.signing import Identity
-from fedanon.federated.validation import check_arrays
+from fedanon.federated import joint_state, wire
+from fedanon.io.audit import AuditLog, audit
+from fedanon.joint.disclosure import read_rules
+from fedanon.joint.masks import public_key
+from fedanon.joint.node import TogetherNode
+from fedanon.joint.plan import Plan
+from fedanon.joint.queries import pack_counts
+from fedanon.joint.signing import Identity
+from fedanon.learning.dp_ledger import NodeLedger
+from fedanon.learning.dp_training import train_once
+from fedanon.learning.node import Node, make_node
+from fedanon.learning.node_store import NodeStore
+from fedanon.learning.settings import RunSettings
+from fedanon.learning.sources import load_node_table
+from fedanon.learning.validation import check_arrays
 from fedanon.models.base import Parameters
 
 log = logging.getLogger("fedanon")
@@ -54,7 +53,7 @@ def client_app(
     @app.query()
     @guarded
     def hello(message: Message, context: Context) -> Message:
-        memory.keep_plan(context, message)
+        joint_state.keep_plan(context, message)
         node = nodes.of(context)
         # measures have no noise: where a budget is kept, they stay here
         facts = node.facts if node.settings.dp is None else replace(node.facts, measures={})
@@ -88,7 +87,7 @@ def _count_together(app: ClientApp, nodes: _Nodes) -> None:
     @guarded
     def join(message: Message, context: Context) -> Message:
         node = nodes.together(context)
-        key = public_key(memory.secret(context)) if node.method.disclosure.secure else b""
+        key = public_key(joint_state.secret(context)) if node.method.disclosure.secure else b""
         signature = Identity.of(context.node_config).signature(context.run_id, node.number, key) if key else b""
         axes = [axis.to_array() for axis in node.axes]
         return wire.reply_join(message, node.number, node.schema_sha256, node.has_persons, key, axes, signature)
@@ -98,15 +97,16 @@ def _count_together(app: ClientApp, nodes: _Nodes) -> None:
     def count(message: Message, context: Context) -> Message:
         step, hospital = wire.read_round(message), nodes.together(context).hospital
         # paid before anything is noted: who could not pay is not taken for one who has
-        if memory.nothing_answered(context) and (ledger := NodeLedger.of(context.node_config)):
+        if joint_state.nothing_answered(context) and (ledger := NodeLedger.of(context.node_config)):
             ledger.spend_counts(hospital.method)
-        memory.answer_once(context, step)
+        joint_state.answer_once(context, step)
         arrays = wire.read_arrays(message)
         if not (keys := hospital.keys_of(arrays)):
             return wire.reply_counts(message, pack_counts(hospital.answer(arrays, step)))
         Identity.of(context.node_config).check(context.run_id, keys, arrays[-1])
-        counts = hospital.answer(arrays, step, memory.secret(context))
-        memory.keep_peers(context, keys, all_stay=hospital.method.noisy)  # only those of a question that is answered
+        counts = hospital.answer(arrays, step, joint_state.secret(context))
+        # only the peers of a question that is answered
+        joint_state.keep_peers(context, keys, all_stay=hospital.method.noisy)
         return wire.reply_counts(message, pack_counts(counts))
 
 
@@ -141,8 +141,8 @@ class _Nodes:
         key = (context.run_id, context.node_id)
         if key not in self._nodes:
             settings = self._settings or RunSettings.from_config(context.run_config)
-            plan = memory.plan_arrays(context)
-            store = NodeStore.of(context.node_config, **({"plan": memory.sha256(plan)} if plan else {}))
+            plan = joint_state.plan_arrays(context)
+            store = NodeStore.of(context.node_config, **({"plan": joint_state.sha256(plan)} if plan else {}))
             make = partial(self._make, context, settings)
             node = store.node(settings, make) if store else make()
             check_floor(node, int(context.node_config.get("least-k", 1)))
@@ -154,7 +154,7 @@ class _Nodes:
     def _make(self, context: Context, settings: RunSettings) -> Node:
         node = self._new(context, settings)
         if isinstance(node, TogetherNode):
-            node.adopt(Plan.from_arrays(memory.plan_arrays(context), node.axes))
+            node.adopt(Plan.from_arrays(joint_state.plan_arrays(context), node.axes))
         _log_release(node)
         return node
 

@@ -14,18 +14,17 @@ from flwr.serverapp import Grid, ServerApp
 
 from fedanon.errors import InfeasibleError, SchemaError, UpdateRejectedError
 from fedanon.federated import wire
-from fedanon.federated.checkpoints import Checkpoint, Checkpoints
-from fedanon.federated.dp_budget import Budget
-from fedanon.federated.dp_training import PrivateAverage, sampled
-from fedanon.federated.global_model import GlobalModel, Listener, ReadUpdate, global_model
-from fedanon.federated.node import NodeFacts, make_model
-from fedanon.federated.settings import RunSettings
-from fedanon.federated.suspicion import Suspicion
-from fedanon.federated.together.agreement import Agreement
-from fedanon.federated.together.ledger import note_asking
-from fedanon.federated.together.plan import Plan
-from fedanon.federated.together.serving import Together
-from fedanon.federated.validation import check_scores, check_weight
+from fedanon.federated.joint_server import Together, note_asking
+from fedanon.joint.plan import Plan
+from fedanon.joint.protocol import Agreement
+from fedanon.learning.checkpoints import Checkpoint, Checkpoints
+from fedanon.learning.dp_budget import Budget
+from fedanon.learning.dp_training import PrivateAverage, sampled
+from fedanon.learning.global_model import GlobalModel, Listener, ReadUpdate, global_model
+from fedanon.learning.node import NodeFacts, make_model
+from fedanon.learning.settings import RunSettings
+from fedanon.learning.suspicion import Suspicion
+from fedanon.learning.validation import check_scores, check_weight
 from fedanon.models.base import Parameters
 
 log = logging.getLogger("fedanon")

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from fedanon.errors import ConfigError, UnknownComponentError
 from fedanon.federated import wire
-from fedanon.federated.krum import closest_together
-from fedanon.federated.node import PROXIMAL_MU
+from fedanon.learning.krum import closest_together
+from fedanon.learning.node import PROXIMAL_MU
 
 
 class WeightedMean(flower.FedAvg):
@@ -39,7 +39,7 @@ class RobustMean(flower.FedAvg):
 
     It differs from Flower's MultiKrum in three ways: how many clients it survives follows from the number of updates,
     those that are kept count the same whatever number of examples they declared, and trees can be chosen by it too
-    (:mod:`fedanon.federated.tree_probes`).
+    (:mod:`fedanon.learning.global_model`).
 
     Parameters
     ----------

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from itertools import product
 from pathlib import Path
 from typing import Any
 
+from fedanon.anonymizers import ANONYMIZERS
+from fedanon.anonymizers.base import Anonymizer, takes_k
 from fedanon.errors import ConfigError, DataError
+from fedanon.fields import build
 from fedanon.harness.cells import Cell
-from fedanon.harness.grid import expand
-from fedanon.harness.published import Published, read_published
+from fedanon.harness.comparison import Published, read_published
+from fedanon.harness.tasks import TASKS
+from fedanon.harness.tasks.base import MethodTask, Task
+from fedanon.sdc.methods.base import Perturbative
+from fedanon.sdc.sweeps import combinations, grid_entries
 
 KEYS = frozenset({"title", "about", "baseline", "findings", "defaults", "grid", "published"})
 
@@ -94,3 +103,115 @@ def _experiment(content: dict[str, Any], text: str, name: str, folder: Path) -> 
         published=published,
         text=text,
     )
+
+
+# ---- A grid of a TOML file becomes cells ---------------------------------------------------------
+#
+# The methods are the outermost axis; each may override any other key of its grid (its own list of k, fewer seeds). A
+# method without k gives one cell whatever the list of k. ``methods = "all"`` means every registered one but the
+# perturbative ones, ``"mixed"`` those of them that also take categorical columns, ``"perturbative"`` those that
+# change values and run without settings; ``adjust`` lists those of the group that need settings. ``"sweeps"`` means
+# every method for numbers at several values (:mod:`fedanon.sdc.sweeps`), in all the ``variants`` listed. A list among
+# a method's settings is an axis too.
+
+
+#: keys of a grid that are not a parameter of its task
+OWN_KEYS = frozenset({"name", "task", "methods", "adjust", "variants", "seeds"})
+#: keys of a method that are not a parameter of its task
+METHOD_KEYS = frozenset({"name", "label", "set", "seeds"})
+#: parameters that take a table in TOML and JSON text in a task
+NESTED = ("model_settings", "strategy_settings", "tampering_settings", "dp_settings")
+#: names for several methods at once
+GROUPS = ("all", "mixed", "perturbative")
+SWEPT = "sweeps"
+
+
+def expand(grid: Mapping[str, Any]) -> list[Cell]:
+    """All cells of a grid, in the order of the file."""
+    name = str(grid.get("name", "grid"))
+    kind = grid.get("task")
+    if not isinstance(kind, str):
+        raise ConfigError(f"The grid {name!r} names no task. Tasks: {', '.join(TASKS.names())}.")
+    task = TASKS[kind]
+    _refuse_unknown(name, set(grid) - OWN_KEYS, task)
+    cells = []
+    for method in _methods(name, task, grid):
+        _refuse_unknown(name, set(method) - METHOD_KEYS, task)
+        try:
+            cells += [Cell(name, kind, _label(method), one) for one in _tasks(task, grid, method)]
+        except ConfigError as error:
+            raise ConfigError(f"Grid {name!r}: {error}") from None
+    return cells
+
+
+def _methods(name: str, task: type[Task], grid: Mapping[str, Any]) -> list[dict[str, Any]]:
+    if not issubclass(task, MethodTask):
+        if "methods" in grid:
+            raise ConfigError(f"The grid {name!r} lists methods, but its task has none.")
+        return [{}]
+    given = grid.get("methods")
+    adjusted = {entry["name"]: entry for entry in grid.get("adjust", [])}
+    if given == SWEPT:
+        return grid_entries(grid.get("variants", ["plain"]), adjusted)
+    if given in GROUPS:
+        given = [adjusted.get(n, n) for n, method in ANONYMIZERS.items() if _is_in(given, method, n in adjusted)]
+    if not isinstance(given, list) or not given:
+        groups = ", ".join((*GROUPS, SWEPT))
+        raise ConfigError(f"The grid {name!r} needs a list of methods, or methods = one of: {groups}.")
+    methods = [{"name": entry} if isinstance(entry, str) else entry for entry in given]
+    if any(not isinstance(entry, dict) or not isinstance(entry.get("name"), str) for entry in methods):
+        raise ConfigError(f"Grid {name!r}: a method is a name, or a table with a name.")
+    return methods
+
+
+def _is_in(group: str, method: type[Anonymizer], adjusted: bool) -> bool:
+    """Whether a method belongs to a group."""
+    if issubclass(method, Perturbative):
+        return group == "perturbative" and (adjusted or not any(entry.default is MISSING for entry in fields(method)))
+    return group == "all" or (group == "mixed" and not method.numeric_only)
+
+
+def _refuse_unknown(grid: str, given: set[str], task: type[Task]) -> None:
+    known = {entry.name for entry in fields(task)} - {"method", "settings", "seed"}
+    unknown = sorted(given - known)
+    if unknown:
+        raise ConfigError(f"Grid {grid!r}: unknown key {', '.join(unknown)}. Known: {', '.join(sorted(known))}.")
+
+
+def _label(method: Mapping[str, Any]) -> str:
+    return str(method.get("label", method.get("name", "")))
+
+
+def _tasks(task: type[Task], grid: Mapping[str, Any], method: Mapping[str, Any]) -> Iterator[Task]:
+    values = {key: value for key, value in {**grid, **method}.items() if key not in OWN_KEYS | METHOD_KEYS}
+    axes = {key: _axis(key, value) for key, value in values.items()}
+    axes["seed"] = _seeds(method.get("seeds", grid.get("seeds", 1)))
+    fixed: dict[str, Any] = {}
+    if method:
+        fixed = {"method": method["name"]}
+        axes["settings"] = [json.dumps(one, sort_keys=True) for one in combinations(method.get("set", {}))]
+        if issubclass(task, MethodTask) and not takes_k(task.component(method["name"])):
+            axes["k"] = [None]
+    for chosen in product(*axes.values()):
+        yield build(task, fixed | dict(zip(axes, chosen, strict=True)))
+
+
+def _axis(key: str, value: Any) -> list[Any]:
+    if key == "measures" and isinstance(value, list):
+        return [",".join(value)]
+    if key in NESTED:
+        return [json.dumps(entry, sort_keys=True) for entry in (value if isinstance(value, list) else [value])]
+    if isinstance(value, list):
+        if not value:
+            raise ConfigError(f"The list {key} is empty.")
+        return value
+    return [value]
+
+
+def _seeds(value: Any) -> list[int]:
+    """A number of seeds, counted from 0, or a list of them."""
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 1:
+        return list(range(value))
+    if isinstance(value, list) and value and all(isinstance(seed, int) for seed in value):
+        return value
+    raise ConfigError("seeds must be a number of seeds >= 1 or a list of whole numbers.")

@@ -20,14 +20,13 @@ from typing import Any
 
 import pandas as pd
 
-from fedanon.data.atomic import atomic_write
 from fedanon.errors import DataError
-from fedanon.harness.cells import Cell
+from fedanon.harness.cells import Cell, CellStore, Stored
 from fedanon.harness.comparison import with_published
 from fedanon.harness.experiment import Experiment
 from fedanon.harness.frames import curves_frame, results_frame
 from fedanon.harness.provenance import code_hash, machine, versions
-from fedanon.harness.store import CellStore, Stored
+from fedanon.io.atomic import atomic_write
 
 MANIFEST = "manifest.json"
 TABLES = ("results", "curves", "comparison")

@@ -12,13 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from fedanon.harness.cells import Cell
+from fedanon.harness.cells import Cell, CellStore, Stored
 from fedanon.harness.experiment import Experiment
 from fedanon.harness.provenance import code_hash
 from fedanon.harness.result_set import write_results
-from fedanon.harness.stopping import Stopped, never
-from fedanon.harness.store import CellStore, Stored
-from fedanon.harness.workers import Done, over_processes, over_ray
+from fedanon.harness.workers import Done, Stopped, never, over_processes, over_ray
 
 Engine = Literal["processes", "ray"]
 OnCell = Callable[[Cell, Done], None]

@@ -1,3 +1,4 @@
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-incomplete-defs
 """Which points lie in which cells: how many people of a population a published cell could be about."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-incomplete-defs
 """Comparing one cell with very many records: a look-up table per cell, then one pass over the records."""
 
 from __future__ import annotations
@@ -5,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from fedanon.kernels.span import span
+from fedanon.kernels.spans import span
 
 
 @njit(cache=True)

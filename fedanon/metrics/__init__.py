@@ -9,11 +9,11 @@ from fedanon.errors import ConfigError
 from fedanon.registry import Registry
 
 if TYPE_CHECKING:
-    from fedanon.data.release import Release
     from fedanon.data.table import Table
     from fedanon.metrics.base import Metric
+    from fedanon.release.release import Release
 
-METRICS: Registry[Metric] = Registry("metric", __name__)
+METRICS: Registry[Metric] = Registry("metric", __name__, "fedanon.sdc.metrics", group=__name__)
 
 
 def evaluate(table: Table, release: Release, names: Iterable[str] | None = None) -> dict[str, float]:

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from fedanon.data.release import Release
 from fedanon.data.table import Table
 from fedanon.metrics import METRICS
+from fedanon.release.release import Release
 
 MetricFunction = Callable[[Table, Release], float]
 

@@ -8,10 +8,11 @@ from collections.abc import Callable
 import numpy as np
 
 from fedanon.data.cells import Cells, Nodes, Numbers
-from fedanon.data.hierarchy import FloatArray, Hierarchy, IntArray
+from fedanon.data.hierarchy import Hierarchy
 from fedanon.data.schema import Numeric
 from fedanon.data.table import CodedColumn, Table
 from fedanon.metrics.published import leaf_codes, positions
+from fedanon.types import FloatArray, IntArray
 
 #: distances of some cells of a column (rows) to all its codes (columns)
 Distances = Callable[[Cells, CodedColumn], FloatArray]
@@ -86,7 +87,7 @@ def _fill(row: FloatArray, node: int, tree: Hierarchy) -> None:
         row[node] = 0.0
 
 
-# ---- the thesis's reading of numbers ------------------------------------------------------------
+# ---- the thesis's reading of numbers -------------------------------------------------------------
 
 
 def _whole_positions(cells: Cells, attribute: Numeric) -> FloatArray:

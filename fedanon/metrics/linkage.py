@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from fedanon.data.release import Release
-from fedanon.data.table import Table
+import numpy as np
+from numpy.typing import NDArray
+
+from fedanon.data.groups import Groups
+from fedanon.data.table import CodedColumn, Table
 from fedanon.metrics.base import metric
-from fedanon.metrics.distances import euclidean_distances, record_distances, thesis_distances
-from fedanon.metrics.nearest import link
+from fedanon.metrics.distances import Distances, euclidean_distances, record_distances, thesis_distances
+from fedanon.release.release import Release
+from fedanon.types import FloatArray, IndexArray, IntArray
 
 
 @metric("linkage_expected", title="Linked records", better="lower")
@@ -64,3 +69,161 @@ def dld(table: Table, release: Release) -> float:
 def _share(count: float, release: Release) -> float:
     released = int((~release.suppressed).sum())
     return count / released if released else np.nan
+
+
+# ---- Search for the originals nearest to every released record, on distinct released x distinct original rows ---
+
+#: how many distances are held in memory at once
+CHUNK = 4_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Links:
+    """The outcome for every class of equal released records.
+
+    Parameters
+    ----------
+    near : number of original rows nearest to the class.
+    own : how many of them belong to the class.
+    first_is_own : whether the first of them does.
+    """
+
+    near: IndexArray
+    own: IndexArray
+    first_is_own: NDArray[np.bool_]
+
+    @property
+    def expected(self) -> float:
+        """Expected number of records linked to their own original, one of the nearest being chosen uniformly."""
+        return float((self.own / self.near).sum())
+
+    @property
+    def first_hits(self) -> float:
+        """Number of records linked to their own original, the first of the nearest being chosen."""
+        return float(self.first_is_own.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Originals:
+    """The distinct originals in lexicographic order, as the kernel walks them.
+
+    Parameters
+    ----------
+    columns : the columns compared, those with few values first, so that common prefixes are long.
+    starts : where the codes of each column begin when all are laid end to end, and where the last one ends.
+    codes : one row a distinct original; codes counted from the column's start.
+    shared : how many leading columns an original has in common with the one before.
+    skip : for an original i and a column c, the next one that differs from it within the columns 0..c.
+    rows : the groups of equal original rows, numbered like ``codes``.
+    """
+
+    columns: tuple[CodedColumn, ...]
+    starts: IndexArray
+    codes: IntArray
+    shared: IndexArray
+    skip: IndexArray
+    rows: Groups
+
+    @classmethod
+    def of(cls, table: Table, columns: Sequence[int]) -> Originals:
+        """The originals of a table by some of its columns."""
+        order = sorted(columns, key=lambda i: table.columns[i].size)
+        rows = Groups.equal_rows(table.codes[:, order])
+        codes = table.codes[rows.first_rows][:, order]
+        chosen = tuple(table.columns[i] for i in order)
+        starts = np.concatenate([[0], np.cumsum([c.size for c in chosen])]).astype(np.int64)
+        changed = np.ones(codes.shape, dtype=bool)
+        changed[1:] = np.logical_or.accumulate(codes[1:] != codes[:-1], axis=1)
+        laid_out = np.ascontiguousarray(codes + starts[:-1], dtype=np.int32)
+        return cls(chosen, starts, laid_out, np.argmax(changed, axis=1), _next_change(changed), rows)
+
+
+def _next_change(changed: NDArray[np.bool_]) -> IndexArray:
+    """For every row and column the next row at which the column's prefix changes."""
+    count, width = changed.shape
+    skip = np.empty((count, width), dtype=np.int64)
+    for c in range(width):
+        changes = np.append(np.flatnonzero(changed[:, c]), count)
+        skip[:, c] = changes[np.searchsorted(changes, np.arange(count), side="right")]
+    return skip
+
+
+def link(table: Table, release: Release, distances: Distances, columns: Sequence[int] | None = None) -> Links:
+    """Link the released records to the rows of ``table`` by the sum of ``distances`` over some or all columns."""
+    classes = release.classes
+    chosen = range(len(table.columns)) if columns is None else columns
+    if not chosen:  # nothing tells records apart
+        return Links(np.full(classes.count, len(table)), classes.sizes, classes.labels[0] == np.arange(classes.count))
+    originals = Originals.of(table, chosen)
+    step = max(1, CHUNK // int(originals.starts[-1]))
+    near, own, first = np.zeros((3, classes.count), dtype=np.int64)
+    members = _Members.of(classes, originals.rows)
+    for start in range(0, classes.count, step):
+        part = slice(start, min(start + step, classes.count))
+        groups = release.groups.labels[classes.first_rows[part]]
+        cells = [(release.cells[column.name].take(groups), column) for column in originals.columns]
+        distance = np.ascontiguousarray(np.hstack([distances(cell, column) for cell, column in cells]))
+        near[part], own[part], first[part] = _nearest(distance, originals, members.of_classes(part))
+    return Links(near, own, classes.labels[first] == np.arange(classes.count))
+
+
+@dataclass(frozen=True, eq=False)
+class _Members:
+    """Which distinct originals the records of each class have, and how many of them; sorted by class."""
+
+    classes: IndexArray
+    originals: IndexArray
+    counts: IndexArray
+
+    @classmethod
+    def of(cls, classes: Groups, originals: Groups) -> _Members:
+        kept = np.flatnonzero(~classes.suppressed)
+        pairs = Groups.equal_rows(np.column_stack([classes.labels[kept], originals.labels[kept]]))
+        rows = kept[pairs.first_rows]
+        return cls(classes.labels[rows].astype(np.int64), originals.labels[rows].astype(np.int64), pairs.sizes)
+
+    def of_classes(self, part: slice) -> _Members:
+        """The members of a range of classes, numbered from 0."""
+        here = slice(*np.searchsorted(self.classes, [part.start, part.stop]))
+        return _Members(self.classes[here] - part.start, self.originals[here], self.counts[here])
+
+
+def _nearest(
+    distance: FloatArray, originals: Originals, members: _Members
+) -> tuple[IndexArray, IndexArray, IndexArray]:
+    """Number of nearest originals, how many are own, and the first, for every row of ``distance``."""
+    own = _member_distances(distance, originals, members)
+    # nothing farther than a record's own original can be nearest, and own originals mostly are: a tight first bound
+    bound = np.full(len(distance), np.inf)
+    np.minimum.at(bound, members.classes, own)
+    if (
+        len(own) == len(bound)
+        and not own.any()
+        and (np.add.reduceat(distance == 0, originals.starts[:-1], axis=1) == 1).all()
+    ):
+        return _themselves(originals, members)
+    from fedanon.metrics._linkage import nearest_originals
+
+    least = np.minimum.reduceat(distance, originals.starts[:-1], axis=1)
+    rest = np.zeros((len(distance), least.shape[1] + 1))
+    rest[:, :-1] = np.cumsum(least[:, ::-1], axis=1)[:, ::-1]
+    rows = originals.rows
+    near, first, limit = nearest_originals(
+        distance, rest, bound, originals.codes, originals.shared, originals.skip, rows.sizes, rows.first_rows
+    )
+    hits = np.where(own <= limit[members.classes], members.counts, 0)
+    return near, np.bincount(members.classes, hits, minlength=len(distance)).astype(np.int64), first
+
+
+def _themselves(originals: Originals, members: _Members) -> tuple[IndexArray, IndexArray, IndexArray]:
+    """:func:`_nearest` of exact rows: one distinct original is at distance 0, and every record of a class has it."""
+    mine = originals.rows
+    return mine.sizes[members.originals], members.counts, mine.first_rows[members.originals]
+
+
+def _member_distances(distance: FloatArray, originals: Originals, members: _Members) -> FloatArray:
+    """Distance of every class to the originals of its own records."""
+    total = np.zeros(len(members.classes))
+    for codes in originals.codes[members.originals].T:
+        total += distance[members.classes, codes]
+    return total

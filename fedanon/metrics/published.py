@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedanon.data.cells import Cells, Intervals, Nodes
-from fedanon.data.hierarchy import MISSING, FloatArray, Hierarchy, IntArray
+from fedanon.data.hierarchy import MISSING, Hierarchy
 from fedanon.data.schema import Numeric
 from fedanon.data.table import CodedColumn
-
-BoolArray = NDArray[np.bool_]
+from fedanon.types import BoolArray, FloatArray, IntArray
 
 
 def positions(cells: Cells) -> FloatArray:

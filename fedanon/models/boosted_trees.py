@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,18 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedanon.errors import UpdateRejectedError
+from fedanon.fields import parameter
 from fedanon.models import MODELS
-from fedanon.models.base import INSTANCES, LocalState, Model, Parameters, Rng, TrainingData, Update
-from fedanon.models.thresholds import between_values
-from fedanon.models.training_data import promises_something
+from fedanon.models.base import INSTANCES, LocalState, Model, Parameters, TrainingData, Update, promises_something
 from fedanon.models.tree_validation import ReceivedTrees, TreeLimits, read_trees
 from fedanon.models.trees import BASE_SCORE, OBJECTIVE, Tree, digest_of, write_trees
-from fedanon.parameters import parameter
+from fedanon.types import Rng
 
 if TYPE_CHECKING:
     from xgboost import Booster, DMatrix
 
-    from fedanon.models.tree_model import TreeModel
+    from fedanon.models.tree_validation import TreeModel
 
 #: of a global model: far more than any run of ours, little enough to hold in memory
 MAX_GLOBAL_TREES = 100_000
@@ -41,7 +40,7 @@ class BoostedTrees(Model):
     trees that are new. With draws it keeps one margin an instance of the records.
 
     Bagging: all clients of a round add trees to the same global model, each scaled by its share of the examples
-    (:meth:`fedanon.models.tree_model.TreeModel.append`), so ``eta`` is the step of a round whatever their number.
+    (:meth:`fedanon.models.tree_validation.TreeModel.append`), so ``eta`` is the step of a round whatever their number.
     Cyclic: one client a round. ``max_step`` bounds the leaves of honest trees, so larger ones can be refused.
     """
 
@@ -217,3 +216,39 @@ def _loaded(received: ReceivedTrees, n_features: int, threads: int) -> Booster:
 
 def _array(data: bytes) -> NDArray[Any]:
     return np.frombuffer(data, dtype=np.uint8)
+
+
+# ---- Thresholds ----------------------------------------------------------------------------------
+
+#: the golden section: of two numbers with few digits it gives no third one
+SECTION = (5**0.5 - 1) / 2
+
+
+def between_values(tree: Tree, matrix: DMatrix, smallest: NDArray[np.float32]) -> Tree:
+    r"""The tree with every threshold moved towards the next lower cut of xgboost's histogram.
+
+    .. math:: t' = c + \frac{\sqrt 5 - 1}{2} (t - c)
+
+    where :math:`c < t` are neighbouring cuts. A feature with at most 256 values has them all as cuts, so no row changes
+    sides; with more, a row between :math:`t'` and :math:`t` does.
+
+    Parameters
+    ----------
+    tree : grown on the matrix.
+    matrix : the rows; xgboost keeps its cuts there.
+    smallest : smallest value of every feature, for xgboost puts its lowest cut far below.
+    """
+    ends, cuts = matrix.get_quantile_cut()
+    inner = np.flatnonzero(~tree.leaves)
+    value = tree.value.copy()
+    for node, feature in zip(inner, tree.feature[inner], strict=True):
+        own = cuts[ends[feature] : ends[feature + 1]]
+        place = int(np.searchsorted(own, value[node]))
+        value[node] = _between(max(float(own[place - 1]), float(smallest[feature])), float(value[node]))
+    return replace(tree, value=value)
+
+
+def _between(low: float, high: float) -> np.float32:
+    # of two neighbouring floats there is none between
+    point = np.float32(low + SECTION * (high - low))
+    return point if low < point <= high else np.float32(high)

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fedanon.fields import parameter
 from fedanon.models import MODELS
-from fedanon.models.base import LocalState, Model, Parameters, Rng, TrainingData, Update
-from fedanon.parameters import parameter
+from fedanon.models.base import LocalState, Model, Parameters, TrainingData, Update
+from fedanon.types import Rng
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -7,10 +7,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fedanon.data.hierarchy import MISSING
-from fedanon.data.release import Release
 from fedanon.data.schema import Categorical, Numeric, Schema
 from fedanon.data.table import Table, missing_mask, numbers, texts
 from fedanon.errors import ConfigError, SchemaError
+from fedanon.release.release import Release
 
 Labels = NDArray[np.int8]
 

@@ -11,18 +11,18 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fedanon import parameters
 from fedanon.data.cells import Cells
 from fedanon.data.groups import Groups
-from fedanon.data.release import Release
 from fedanon.data.schema import Schema
 from fedanon.data.table import Table
 from fedanon.errors import PrivacyViolationError
+from fedanon.fields import check_fields
+from fedanon.release.release import Release
+from fedanon.types import BoolArray
 
 #: room for the rounding of shares and logarithms, and for nothing else
 ROUNDING = 1e-9
 
-Mask = NDArray[np.bool_]
 #: makes the published cells, one a class; only models that look at cells call it
 CellsOf = Callable[[], Mapping[str, Cells]]
 
@@ -30,7 +30,7 @@ CellsOf = Callable[[], Mapping[str, Cells]]
 class Forecast:
     """What a model would say of merged classes, for choosing which to merge; it may err. This one sees no danger."""
 
-    def fine(self, source: int, others: NDArray[np.int64]) -> Mask:
+    def fine(self, source: int, others: NDArray[np.int64]) -> BoolArray:
         """Whether the union of a class with each of others would be fine."""
         return np.ones(len(others), dtype=bool)
 
@@ -47,7 +47,7 @@ class Judge(NamedTuple):
     forecast : which unions of these classes would be.
     """
 
-    fine: Callable[[Groups, CellsOf], Mask]
+    fine: Callable[[Groups, CellsOf], BoolArray]
     forecast: Callable[[Groups], Forecast] = lambda _: Forecast()
 
 
@@ -91,10 +91,10 @@ class PrivacyModel(ABC):
     needs_truth: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        parameters.check(self)
+        check_fields(self)
 
     @abstractmethod
-    def judge(self, rows: Rows, published: Mask) -> Judge:
+    def judge(self, rows: Rows, published: BoolArray) -> Judge:
         """Prepare once, judge often: say which classes of ``rows`` are fine.
 
         ``published`` marks the rows that are not suppressed; what a class is compared with are these. A monotone model
@@ -117,7 +117,7 @@ class PrivacyModel(ABC):
             raise PrivacyViolationError(f"The release claims {self}, but {broken}.")
 
 
-def judge_release(model: PrivacyModel, release: Release, table: Table) -> Mask:
+def judge_release(model: PrivacyModel, release: Release, table: Table) -> BoolArray:
     """Which equivalence classes of a release keep ``model``; sensitive values are those the release carries."""
     classes = release.classes
     rows = Rows(release.rest, release.schema, table.persons)

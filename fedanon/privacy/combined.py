@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedanon.data.groups import Groups
-from fedanon.data.release import Release
 from fedanon.data.table import Table
-from fedanon.privacy.base import CellsOf, Forecast, Judge, Mask, PrivacyModel, Rows
-from fedanon.privacy.k_anonymity import KAnonymity
+from fedanon.privacy.base import CellsOf, Forecast, Judge, PrivacyModel, Rows
+from fedanon.privacy.models.k_anonymity import KAnonymity
+from fedanon.release.release import Release
+from fedanon.types import BoolArray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,11 +33,11 @@ class Combined:
         """Without the models that merging can break."""
         return replace(self, models=tuple(model for model in self.models if model.monotone))
 
-    def judge(self, rows: Rows, published: Mask) -> Judge:
+    def judge(self, rows: Rows, published: BoolArray) -> Judge:
         """Say which classes keep all models; see :class:`PrivacyModel`."""
         judges = [model.judge(rows, published) for model in self.models]
 
-        def fine(groups: Groups, cells: CellsOf) -> Mask:
+        def fine(groups: Groups, cells: CellsOf) -> BoolArray:
             people = rows.people(groups) >= self.k.k
             return np.asarray(np.logical_and.reduce([people, *(judge.fine(groups, cells) for judge in judges)]))
 
@@ -65,7 +66,7 @@ class _Together(Forecast):
     def __init__(self, forecasts: list[Forecast]) -> None:
         self._forecasts = forecasts
 
-    def fine(self, source: int, others: NDArray[np.int64]) -> Mask:
+    def fine(self, source: int, others: NDArray[np.int64]) -> BoolArray:
         """Whether all would be fine with it."""
         return np.asarray(np.logical_and.reduce([one.fine(source, others) for one in self._forecasts]))
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fedanon.data.cells import Cells
-from fedanon.data.release import Release
+from fedanon.release.release import Release
 
 #: what k over the federation does not do
 WARNING = (

@@ -13,10 +13,10 @@ from dataclasses import Field, fields
 from typing import Any, get_args, get_type_hints
 
 from fedanon.errors import ConfigError
-from fedanon.parameters import build
+from fedanon.fields import build
 from fedanon.privacy import MODELS
 from fedanon.privacy.base import PrivacyModel
-from fedanon.privacy.k_anonymity import KAnonymity
+from fedanon.privacy.models.k_anonymity import KAnonymity
 
 _PART = r'(?:"[^"]*"|[^,:"]*)'
 _ITEM = re.compile(rf"\s*(\w+)\s*=({_PART})((?::(?:\w+\s*=)?{_PART})*)(?:,|$)")

@@ -4,25 +4,43 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import pandas as pd
 
 from fedanon._version import __version__
+from fedanon.harness.frames import summary
 from fedanon.harness.result_set import ResultSet
+from fedanon.metrics import METRICS
 from fedanon.report.charts import REFERENCE
-from fedanon.report.column_statistics import is_statistics, statistics_blocks
-from fedanon.report.document import Block, Cell, Column, Details, Document, Facts, Note, Paragraph, Section, Table
+from fedanon.report.document import (
+    Block,
+    Bullets,
+    Cell,
+    Code,
+    Column,
+    Details,
+    Document,
+    Facts,
+    Note,
+    Paragraph,
+    Section,
+    Table,
+)
 from fedanon.report.figure_parts import Styles
-from fedanon.report.figures import figures_of
-from fedanon.report.highlights import highlights
-from fedanon.report.limits import limits
-from fedanon.report.places import several, with_series
-from fedanon.report.provenance import provenance
-from fedanon.report.published_figure import published_figure
-from fedanon.report.sweep_blocks import figures_of_sweep, sentences_of_sweep, tables_of_sweep
-from fedanon.report.sweep_points import is_sweep
-from fedanon.report.tables import comparison_table, differences_table, key_measures, means_table
-from fedanon.report.words import glossary
+from fedanon.report.figures import figures_of, published_figure
+from fedanon.report.glossary import glossary, meaning
+from fedanon.report.grouping import LOSS, RANKING, RISK, first_of, of_releases, panels_of, several, with_series
+from fedanon.report.numbers import number
+from fedanon.report.sweeps import figures_of_sweep, is_sweep, sentences_of_sweep, tables_of_sweep
+from fedanon.report.tables import (
+    comparison_table,
+    differences_table,
+    is_statistics,
+    key_measures,
+    means_table,
+    statistics_blocks,
+)
 
 #: longer tables are shown on request
 MANY_ROWS = 60
@@ -183,3 +201,125 @@ def _glossary(frames: Sequence[pd.DataFrame]) -> list[Block]:
 def file_name(text: str) -> str:
     """A text as part of a file's name."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:40] or "grid"
+
+
+# ---- What the numbers do not say -----------------------------------------------------------------
+
+_ALWAYS = (
+    "Only the columns declared as quasi-identifiers are anonymised. Everything else, sensitive columns among it, is "
+    "published as it is; a column that was not declared as a quasi-identifier but is known to others protects nobody.",
+    "k-anonymity hides who is who among at least k people. It does not hide a diagnosis that all k of them share, nor "
+    "does it hold against someone who combines several releases of the same people.",
+    "The risk is that of one attacker, who knows the exact quasi-identifiers of everyone and picks the nearest record. "
+    "Attackers who know more, or guess better, are not measured.",
+    "A method that promises nothing (such as the original rows, DAS or fixed intervals) may score well here and still "
+    "leave single people standing alone.",
+    "A ± is the 95 % interval of the mean over seeds (Student's t): how much the randomness of method, partition and "
+    "training moves a number. It says nothing about other hospitals, other years or other people.",
+)
+_MODELS = "Classes are of unequal size: an accuracy at the share of the commonest class means that nothing was learned."
+_FEDERATION = (
+    "The federation is simulated on one machine. What a model's updates give away about training rows is not measured "
+    "here; anonymised rows limit it, they do not rule it out."
+)
+
+
+def limits(results: list[pd.DataFrame]) -> Section:
+    """The section for these results."""
+    tasks = {task for frame in results if len(frame) for task in frame["task"]}
+    items = list(_ALWAYS)
+    items += [_MODELS] if tasks & {"central", "federation"} else []
+    items += [_FEDERATION] if "federation" in tasks else []
+    return Section("What is not protected, and what the numbers do not say", (Bullets(tuple(items)),))
+
+
+# ---- Sentences read from the numbers -------------------------------------------------------------
+
+MAX_PANELS = 3
+
+
+def highlights(frame: pd.DataFrame, baseline: str) -> list[str]:
+    """One sentence for loss, risk and usefulness of a grid, in each of its first parts."""
+    ks = sorted(frame["k"].dropna().unique())
+    if not ks:
+        return []
+    k = ks[len(ks) // 2]
+    sentences = []
+    for name in filter(None, (first_of(frame, choice) for choice in (LOSS, RISK, RANKING))):
+        numbers = frame[frame["measure"] == name]
+        numbers = of_releases(numbers) if name in METRICS else numbers
+        for title, part in list(panels_of(numbers))[:MAX_PANELS]:
+            sentence = _sentence(name, title, summary(part), int(k), baseline)
+            sentences += [sentence] if sentence else []
+    return sentences
+
+
+def _sentence(name: str, title: str, table: pd.DataFrame, k: int, baseline: str) -> str:
+    here = table[table["k"] == k].sort_values("mean")
+    if len(here) < 2:
+        return ""
+    least, most = here.iloc[0], here.iloc[-1]
+    where = f" ({title})" if title else ""
+    text = (
+        f"At k = {k}{where}, {meaning(name).title} runs from {number(least['mean'])} ({least['series']}) "
+        f"to {number(most['mean'])} ({most['series']})"
+    )
+    reference = table[table["label"] == baseline]["mean"]
+    return text + (f"; {baseline} has {number(reference.iloc[0])}." if len(reference) else ".")
+
+
+# ---- Where the numbers of a report come from, and how to get them again --------------------------
+
+MANY = 20
+
+
+def provenance(found: ResultSet) -> Section:
+    """Versions, code, data, seeds, machine, failures, the experiment itself and the command."""
+    manifest = found.manifest
+    blocks: list[Block] = [Facts(_facts(manifest)), _hashes(manifest)]
+    blocks += _failures(manifest["failures"])
+    blocks += [
+        Paragraph("To get the same numbers, save the experiment below under its name and run:"),
+        Code(f"fedanon experiment run {found.name}.toml\nfedanon report {found.name}.toml -o report.html"),
+        Details(f"The experiment, {found.name}.toml", (Code(str(manifest.get("config", ""))),)),
+    ]
+    return Section("Methods and provenance", tuple(blocks))
+
+
+def _facts(manifest: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    run, computer = manifest.get("run") or {}, manifest["machine"]
+    seconds = f", {manifest['cell_seconds']:,} s of computing" if manifest.get("cell_seconds") else ""
+    facts = [
+        ("Cells", f"{manifest['finished']} of {manifest['cells']} finished{seconds}"),
+        ("Seeds", ", ".join(map(str, manifest["seeds"]))),
+        ("Machine", f"{computer['system']}, {computer['processor']}, {computer['cores']} cores"),
+        ("Versions", ", ".join(f"{name} {version}" for name, version in manifest["versions"].items())),
+    ]
+    if run:
+        facts.append(
+            ("Last run", f"{run['computed']} cells in {run['seconds']:,} s, {run['workers']} workers, {run['engine']}")
+        )
+    return tuple(facts)
+
+
+def _hashes(manifest: dict[str, Any]) -> Table:
+    rows = [("experiment file", manifest.get("config_sha256", ""))]
+    rows += [(f"data: {name}", sha) for name, sha in manifest["data"].items()]
+    rows += [(f"code of {count} cells", sha) for sha, count in manifest["code"].items()]
+    cells = tuple((Cell(what), Cell(f"`{sha}`")) for what, sha in rows)
+    return Table(
+        "SHA-256 of what decided the numbers (of the code, its first 16 digits)",
+        (Column("What"), Column("SHA-256")),
+        cells,
+    )
+
+
+def _failures(failures: list[dict[str, str]]) -> list[Block]:
+    if not failures:
+        return []
+    rows = tuple((Cell(f["what"]), Cell(f["grid"]), Cell(f["reason"])) for f in failures)
+    table = Table(f"{len(failures)} cells that failed", (Column("Cell"), Column("Grid"), Column("Reason")), rows)
+    note = Note(
+        "Not everything could be computed", (f"{len(failures)} cells failed; no number stands for them.",), "warning"
+    )
+    return [note, table if len(failures) <= MANY else Details(table.caption, (table,))]

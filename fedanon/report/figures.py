@@ -9,13 +9,11 @@ import pandas as pd
 
 from fedanon.harness.frames import summary
 from fedanon.metrics import METRICS
-from fedanon.report.charts import MAJORITY, Panel, Series, spans_decades
-from fedanon.report.convergence import convergence
+from fedanon.report.charts import BEYOND, MAJORITY, WITHIN, Panel, Series, spans_decades
 from fedanon.report.document import Figure
 from fedanon.report.figure_parts import Styles, axis, floats, make_figure, n_points, panel_title, remark, ticks
-from fedanon.report.places import LABELLING, LOSS, RANKING, RISK, first_of, of_releases, panels_of, several
-from fedanon.report.requirement_figure import loss_and_requirement
-from fedanon.report.time_figure import loss_and_time
+from fedanon.report.glossary import meaning
+from fedanon.report.grouping import LABELLING, LOSS, RANKING, RISK, first_of, of_releases, panels_of, several
 
 #: seeds from which on a figure shows intervals; with two, Student's t makes them useless
 MIN_SEEDS = 3
@@ -167,3 +165,148 @@ def _intervals(table: pd.DataFrame) -> dict[str, Any]:
         "low": floats(table["low"].where(shown, table["mean"])),
         "high": floats(table["high"].where(shown, table["mean"])),
     }
+
+
+# ---- How the scores of a federation come along, round by round -----------------------------------
+
+
+def convergence(name: str, curves: pd.DataFrame, styles: Styles) -> Figure | None:
+    """Scores by round, one panel a place and k; None without rounds to compare."""
+    measure = first_of(curves, (*RANKING, *LABELLING)) or str(curves["measure"].iloc[0])
+    panels = []
+    for title, part in panels_of(curves[curves["measure"] == measure]):
+        for k, lines in _by_k(part):
+            words = ", ".join(filter(None, [title, k]))
+            panels.append(_rounds_panel(words, measure, lines, styles))
+    caption = "One line a method: the mean over seeds, in a band from the lowest to the highest seed. The axis is cut."
+    return make_figure(f"{name}-convergence", "Convergence", caption, [p for p in panels if len(p.series[0].x) > 1])
+
+
+def _by_k(frame: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    """Every k with the methods that have none."""
+    ks = sorted(frame["k"].dropna().unique())
+    return [(f"k = {k}", frame[frame["k"].isna() | (frame["k"] == k)]) for k in ks] or [("", frame)]
+
+
+def _rounds_panel(title: str, measure: str, frame: pd.DataFrame, styles: Styles) -> Panel:
+    series = []
+    for name, part in frame.groupby("series", sort=False):
+        table = part.groupby("round")["value"].agg(["mean", "min", "max", "count"]).reset_index()
+        x, y, low, high = (floats(table[column]) for column in ("round", "mean", "min", "max"))
+        band: dict[str, Any] = {"low": low, "high": high} if table["count"].max() > 1 else {}
+        series.append(Series(label=str(name), style=styles[str(name)], x=x, y=y, form="band", **band))
+    places = ticks(sorted(int(number) for number in frame["round"].unique()))
+    return Panel(title=title, x_label="round", y_label=axis(measure, cut=True), series=tuple(series), x_ticks=places)
+
+
+# ---- What privacy models beyond k cost -----------------------------------------------------------
+
+REQUIRE = "require"
+K_ALONE = "k alone"
+
+
+def loss_and_requirement(name: str, frame: pd.DataFrame, styles: Styles) -> Figure | None:
+    """Loss across the requirements in the order of the file, one panel a place and k; None where there is only one."""
+    loss = first_of(frame, LOSS)
+    if loss is None or REQUIRE not in frame or not several(frame[REQUIRE]):
+        return None
+    numbers = frame[(frame["measure"] == loss) & frame["k"].notna()].fillna({REQUIRE: ""})
+    order = {text: float(place) for place, text in enumerate(dict.fromkeys(numbers[REQUIRE]))}
+    numbers = numbers.assign(place=numbers[REQUIRE].map(order)).drop(columns=REQUIRE)
+    panels = []
+    for k, at_k in numbers.groupby("k"):
+        for title, part in panels_of(at_k.drop(columns="place")):
+            where = ", ".join(filter(None, [title, f"k = {k}"]))
+            panels.append(_requirement_panel(panel_title(loss, where), at_k.loc[part.index], order, styles))
+    caption = "One line a method; means over seeds. Requirements stand in the order of the experiment."
+    return make_figure(f"{name}-requirements", "What every requirement costs", caption, panels)
+
+
+def _requirement_panel(title: str, frame: pd.DataFrame, order: dict[str, float], styles: Styles) -> Panel:
+    means = frame.groupby(["series", "place"], sort=False)["value"].mean().reset_index().sort_values("place")
+    return Panel(
+        title=title,
+        x_label="required beyond k",
+        y_label=remark(cut=False),
+        series=tuple(
+            Series(label=str(series), style=styles[str(series)], x=floats(part["place"]), y=floats(part["value"]))
+            for series, part in means.groupby("series", sort=False)
+        ),
+        x_ticks=tuple((place, _short(text)) for text, place in order.items()),
+        y_zero=True,
+    )
+
+
+def _short(requirement: str) -> str:
+    """A requirement without its columns: they are the same throughout a grid."""
+    return ", ".join(item.split(":")[0] for item in requirement.split(",")) if requirement else K_ALONE
+
+
+# ---- What less loss costs in time: a figure for results that were timed --------------------------
+
+TIME = "cpu_seconds"
+
+
+def loss_and_time(name: str, frame: pd.DataFrame, styles: Styles) -> Figure | None:
+    """Loss against computing time, one panel a place and k; None where nothing was timed."""
+    loss = first_of(frame, LOSS)
+    if loss is None or TIME not in set(frame["measure"]):
+        return None
+    panels = []
+    for title, part in panels_of(frame[frame["measure"].isin([TIME, loss]) & frame["k"].notna()]):
+        for k, at_k in part.groupby("k"):
+            panels.append(_time_panel(", ".join(filter(None, [title, f"k = {k}"])), at_k, loss, styles))
+    caption = (
+        "One marker a method: its loss, and the computing time on one core that its release took; means over seeds. "
+        "Best is the bottom left corner. Times are of one machine: read them against each other."
+    )
+    return make_figure(f"{name}-time", "Loss against time", caption, [p for p in panels if n_points(p) > 1])
+
+
+def _time_panel(title: str, frame: pd.DataFrame, loss: str, styles: Styles) -> Panel:
+    means = frame.pivot_table(index="series", columns="measure", values="value", aggfunc="mean", sort=False)
+    means = means.reindex(columns=[TIME, loss]).dropna()
+    log = spans_decades(means[loss].tolist())
+    return Panel(
+        title=title,
+        x_label=axis(TIME, log=True),
+        y_label=axis(loss, log=log),
+        series=tuple(
+            Series(label=str(name), style=styles[str(name)], x=(float(x),), y=(float(y),), form="points")
+            for name, x, y in means.itertuples()
+        ),
+        x_log=True,
+        y_log=log,
+        y_zero=True,
+    )
+
+
+# ---- Published numbers against ours --------------------------------------------------------------
+
+
+def published_figure(name: str, comparison: pd.DataFrame) -> Figure | None:
+    """Ours against the published numbers, one panel a measure; the line is where both are equal."""
+    both = comparison.dropna(subset=["ours"])
+    panels = [_published_panel(str(measure), part) for measure, part in both.groupby("measure", sort=False)]
+    caption = "On the line, both are equal. Crosses differ by more than the stated tolerance."
+    return make_figure(f"{name}-published", "Published beside ours", caption, [p for p in panels if n_points(p) > 1])
+
+
+def _published_panel(measure: str, part: pd.DataFrame) -> Panel:
+    beyond = part["within"].astype(str) == "False"
+    parts = (("within tolerance, or not judged", WITHIN, part[~beyond]), ("beyond tolerance", BEYOND, part[beyond]))
+    series = [
+        Series(label=label, style=look, x=floats(p["published"]), y=floats(p["ours"]), form="points")
+        for label, look, p in parts
+        if len(p)
+    ]
+    log = spans_decades([*part["published"], *part["ours"]])
+    return Panel(
+        title=meaning(measure).title,
+        x_label="published",
+        y_label="ours",
+        series=tuple(series),
+        x_log=log,
+        y_log=log,
+        diagonal=True,
+    )

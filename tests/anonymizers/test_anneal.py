@@ -11,20 +11,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fedanon.anonymizers import anneal_search
-from fedanon.anonymizers.anneal import COOLING, Anneal
-from fedanon.anonymizers.anneal_problem import make_problem, neighbors
-from fedanon.anonymizers.anneal_recombine import recombine
-from fedanon.anonymizers.anneal_search import Seconds, Trials, pace, run
+from fedanon.anonymizers.anneal import search as anneal_search
+from fedanon.anonymizers.anneal.method import COOLING, Anneal
+from fedanon.anonymizers.anneal.problem import make_problem, neighbors
+from fedanon.anonymizers.anneal.search import Seconds, Trials, pace, recombine, run
+from fedanon.anonymizers.clustering.method import TopDownGreedy
 from fedanon.anonymizers.progress import part, report, watching
-from fedanon.anonymizers.top_down_greedy import TopDownGreedy
 from fedanon.data.datasets import load
-from fedanon.data.hierarchy import IntArray
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError
-from fedanon.metrics.information_loss import ncp
-from fedanon.metrics.numeric_loss import il
-from fedanon.metrics.truthfulness import truthfulness
+from fedanon.metrics.information_loss import il, ncp, truthfulness
+from fedanon.types import IntArray
 from tests.anonymizers.tables import tables
 from tests.anonymizers.test_contract import check_contract
 
@@ -135,7 +132,7 @@ def test_parts_of_the_work_are_reported_as_such() -> None:
 
 
 def test_blocks_find_most_of_the_nearest(adult: Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    from fedanon.anonymizers import anneal_problem as module
+    from fedanon.anonymizers.anneal import problem as module
 
     costs = module._ncp_costs(adult, adult.distinct.first_rows, 0)
     exact = neighbors(costs, adult.distinct, 3, np.random.default_rng(0))

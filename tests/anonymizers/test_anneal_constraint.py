@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedanon.anonymizers.anneal import Anneal
-from fedanon.anonymizers.anneal_constraint import kernel_rules, record_rules
-from fedanon.anonymizers.requirements import keep_requirements
+from fedanon.anonymizers.anneal._rules import _all_keep, _emptied, _recounted
+from fedanon.anonymizers.anneal.method import Anneal
+from fedanon.anonymizers.anneal.problem import kernel_rules, record_rules
+from fedanon.anonymizers.enforcement import keep_requirements
 from fedanon.data.datasets import load
 from fedanon.data.groups import Groups
 from fedanon.data.table import Table
-from fedanon.kernels.anneal_rules import _all_keep, _emptied, _recounted
 from fedanon.metrics.information_loss import ncp
 from fedanon.privacy.base import Rows
 from fedanon.privacy.combined import Combined
-from fedanon.privacy.k_anonymity import KAnonymity
+from fedanon.privacy.models.k_anonymity import KAnonymity
 from fedanon.privacy.requirements import parse_requirements
 
 REQUIREMENTS = [

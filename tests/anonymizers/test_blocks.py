@@ -16,15 +16,15 @@ import pandas as pd
 import pytest
 
 from fedanon.anonymizers.blocks import Blocks
+from fedanon.anonymizers.clustering.method import TopDownGreedy
 from fedanon.anonymizers.progress import watching
-from fedanon.anonymizers.top_down_greedy import TopDownGreedy
 from fedanon.data.datasets import load
-from fedanon.data.reconstruction import reconstruct
-from fedanon.data.release_file import read_release
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError
+from fedanon.io.release_file import read_release
 from fedanon.metrics import evaluate
 from fedanon.metrics.information_loss import ncp
+from fedanon.release.reconstruction import reconstruct
 
 STOPPED = ("The search was stopped before its budget was used.",)
 

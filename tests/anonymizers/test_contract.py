@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.anonymizers.base import Anonymizer, KAnonymizer
-from fedanon.anonymizers.perturbative.base import Perturbative
-from fedanon.data.release import Release
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError, InfeasibleError
-from fedanon.metrics.truthfulness import truthfulness
+from fedanon.metrics.information_loss import truthfulness
+from fedanon.release.release import Release
+from fedanon.sdc.methods.base import Perturbative
 from tests.anonymizers.tables import tables
 
 VARIANTS = {

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedanon.anonymizers.full_domain import FullDomain
-from fedanon.anonymizers.lattice_search import LatticeSearch, Node
+from fedanon.anonymizers.full_domain.lattice import LatticeSearch, Node
+from fedanon.anonymizers.full_domain.method import FullDomain
 from fedanon.data.datasets import load
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError
@@ -79,6 +79,6 @@ def test_numeric_levels_are_whole_numbers_without_overlap() -> None:
 
 
 def test_a_lattice_that_is_too_large_is_refused_by_its_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fedanon.anonymizers.full_domain.MOST_NODES", 100)
+    monkeypatch.setattr("fedanon.anonymizers.full_domain.method.MOST_NODES", 100)
     with pytest.raises(ConfigError, match=r"lattice has [\d,]+ nodes, more than 100"):
         FullDomain(k=5).anonymize(load("randhie"), rng=0)

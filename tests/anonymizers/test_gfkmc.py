@@ -6,13 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fedanon.anonymizers.gfkmc import Gfkmc, Wkmca
+from fedanon.anonymizers.gfkmc.method import Gfkmc, Wkmca
 from fedanon.data.datasets import load
 from fedanon.data.hierarchy import Hierarchy
 from fedanon.data.schema import Categorical, Numeric, Role, Schema
 from fedanon.data.table import Table
-from fedanon.metrics.information_loss import ncp, ncp_published
-from fedanon.metrics.truthfulness import truthfulness
+from fedanon.metrics.information_loss import ncp, ncp_published, truthfulness
 
 QUASI = Role.QUASI_IDENTIFYING
 RULES = ["lca", "centroid", "most_common_record", "most_common_value"]

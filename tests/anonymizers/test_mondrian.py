@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fedanon.anonymizers.mondrian import Mondrian
+from fedanon.anonymizers.mondrian.method import Mondrian
 from fedanon.data.datasets import load
 from fedanon.data.hierarchy import Hierarchy
 from fedanon.data.schema import Categorical, Numeric, Role, Schema

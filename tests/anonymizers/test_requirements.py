@@ -13,19 +13,18 @@ import pandas as pd
 import pytest
 
 from fedanon.anonymizers import ANONYMIZERS
-from fedanon.anonymizers.base import KAnonymizer
-from fedanon.anonymizers.clustering import KMember
-from fedanon.anonymizers.gfkmc import Gfkmc
-from fedanon.anonymizers.mondrian import Mondrian
-from fedanon.anonymizers.publishing import publish_smallest_cells
+from fedanon.anonymizers.base import KAnonymizer, publish_smallest_cells
+from fedanon.anonymizers.clustering.method import KMember
+from fedanon.anonymizers.gfkmc.method import Gfkmc
+from fedanon.anonymizers.mondrian.method import Mondrian
 from fedanon.data.datasets import load
 from fedanon.data.groups import Groups
-from fedanon.data.release import Release
 from fedanon.data.schema import FreeText, Numeric, Role, Schema
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError, InfeasibleError
 from fedanon.metrics.information_loss import ncp
 from fedanon.privacy.combined import Combined
+from fedanon.release.release import Release
 from tests.privacy.generated import Case, generate, requirement
 from tests.privacy.independent import Published
 

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from fedanon.anonymizers import ANONYMIZERS
-from fedanon.attacks.scene import Scene
+from fedanon.attacks.context import Scene
 from fedanon.data.datasets import load
 from fedanon.data.schema import Schema
 from fedanon.data.table import Table

@@ -8,7 +8,7 @@ import pytest
 
 from fedanon.attacks import ATTACKS
 from fedanon.attacks.base import Finding, NotApplicableError
-from fedanon.attacks.scene import Scene
+from fedanon.attacks.context import Scene
 from fedanon.data.cells import Intervals, Nodes
 from fedanon.errors import FedanonError
 from tests.attacks.scenes import made, scene_of, small_table

@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedanon.attacks.backdoor import PlantedBackdoor
 from fedanon.attacks.base import Finding, NotApplicableError
-from fedanon.attacks.byzantine import TAMPERINGS, Byzantine, auc_interval
-from fedanon.attacks.hostile_federation import FederationAttack
+from fedanon.attacks.malicious_nodes import TAMPERINGS, Byzantine, FederationAttack, PlantedBackdoor, auc_interval
 from fedanon.models.scores import auc
 from tests.attacks.scenes import made, scene_of, small_table
 

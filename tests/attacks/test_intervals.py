@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedanon.attacks.intervals import by_cluster, clustered, wilson
+from fedanon.attacks.base import by_cluster, clustered, wilson
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,9 @@ import pytest
 
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.attacks import ATTACKS
-from fedanon.attacks.base import Finding, NotApplicableError
-from fedanon.attacks.intervals import wilson
+from fedanon.attacks.base import Finding, NotApplicableError, wilson
+from fedanon.attacks.context import Scene
 from fedanon.attacks.learning import hurried
-from fedanon.attacks.scene import Scene
 from fedanon.data.table import Table
 from tests.attacks.scenes import made, scene_of, table_of
 

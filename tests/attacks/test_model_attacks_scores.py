@@ -11,11 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import norm
 
-from fedanon.attacks import lira, membership_loss
-from fedanon.attacks.gradient_decoding import Decoder
-from fedanon.attacks.gradient_inversion import gradient, update
-from fedanon.attacks.membership_scores import caught
-from fedanon.attacks.shadow_models import Shadows
+from fedanon.attacks import membership
+from fedanon.attacks.gradient_inversion import Decoder, gradient, update
+from fedanon.attacks.membership import Shadows, caught
 from fedanon.attacks.tree_leakage import distinct_thresholds, judged, leaf_counts
 from fedanon.data.schema import Numeric, Role
 from fedanon.models.encoding import Encoding
@@ -52,19 +50,19 @@ def test_no_threshold_tells_more_right_than_the_best(people: list[tuple[float, b
         return int(((scores >= threshold) == inside).sum())
 
     most = max(right(threshold) for threshold in [*scores, np.inf])
-    assert right(membership_loss.best_threshold(scores, inside)) == most
+    assert right(membership.best_threshold(scores, inside)) == most
 
 
 def test_a_model_that_remembers_its_members_gives_them_away() -> None:
     rng = np.random.default_rng(0)
     inside = np.arange(2000) < 1000
-    found = membership_loss.judged(rng.normal(size=2000) + 20 * inside, inside)
+    found = membership.loss_finding(rng.normal(size=2000) + 20 * inside, inside)
     assert found.rate == 1.0
     assert found.details == {"auc": 1.0, "caught_at_1_percent_false_alarms": 1.0}
 
 
 def test_a_model_that_knows_no_one_gives_no_one_away() -> None:
-    found = membership_loss.judged(np.random.default_rng(0).normal(size=4000), np.arange(4000) < 2000)
+    found = membership.loss_finding(np.random.default_rng(0).normal(size=4000), np.arange(4000) < 2000)
     assert found.interval[0] < 0.5 < found.interval[1]
     assert found.details["auc"] == pytest.approx(0.5, abs=0.02)
 
@@ -84,8 +82,8 @@ def test_the_likelihood_ratio_finds_what_was_remembered_and_nothing_else(
     memory: float, auc: tuple[float, float], rate: tuple[float, float]
 ) -> None:
     shadows = _shadows(memory)
-    scores = np.array([lira.likelihood_ratio(shadows, i) for i in range(len(shadows.inside))])
-    found = lira.judged(scores, shadows.inside)
+    scores = np.array([membership.likelihood_ratio(shadows, i) for i in range(len(shadows.inside))])
+    found = membership.lira_finding(scores, shadows.inside)
     assert auc[0] <= found.details["auc"] <= auc[1]
     assert rate[0] <= found.rate <= rate[1]
     assert found.n == 4 * 2000
@@ -99,7 +97,7 @@ def test_the_likelihood_ratio_is_that_of_two_normal_densities() -> None:
         groups = [said[chosen[:, person], person] for person in range(5)]
         pooled = sum(((g - g.mean()) ** 2).sum() for g in groups) / sum(len(g) - 1 for g in groups)
         expected += sign * norm.logpdf(value, [g.mean() for g in groups], np.sqrt(pooled))
-    np.testing.assert_allclose(lira.likelihood_ratio(shadows, 0), expected)
+    np.testing.assert_allclose(membership.likelihood_ratio(shadows, 0), expected)
 
 
 # ---- gradients ----------------------------------------------------------------------------------

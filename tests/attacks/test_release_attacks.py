@@ -9,14 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedanon.attacks.background_knowledge import BackgroundKnowledge
-from fedanon.attacks.class_values import ClassValues
+from fedanon.attacks.context import Scene
 from fedanon.attacks.downcoding import Downcoding, not_all_alike
-from fedanon.attacks.homogeneity import Homogeneity
+from fedanon.attacks.homogeneity import BackgroundKnowledge, Homogeneity
 from fedanon.attacks.interval_ends import IntervalEnds
 from fedanon.attacks.numeric_disclosure import NumericDisclosure
 from fedanon.attacks.record_linkage import RecordLinkage
-from fedanon.attacks.scene import Scene
+from fedanon.attacks.sensitive_values import ClassValues
 from fedanon.data.cells import Intervals, Nodes
 from fedanon.data.groups import Groups
 from fedanon.metrics.linkage import linkage_expected_share

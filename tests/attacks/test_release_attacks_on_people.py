@@ -7,11 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fedanon.attacks.composition import Composition
-from fedanon.attacks.composition_federation import CompositionFederation
-from fedanon.attacks.hospitals import Candidates, judge
-from fedanon.attacks.inference import Inference
-from fedanon.attacks.linkability import Linkability
+from fedanon.attacks.composition import Candidates, Composition, CompositionFederation, judge
+from fedanon.attacks.inference import Inference, Linkability
 from fedanon.attacks.minimality import Minimality, merged_classes, shuffled_within
 from fedanon.attacks.singling_out import SinglingOut
 from fedanon.data.groups import Groups

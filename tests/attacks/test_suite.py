@@ -7,7 +7,7 @@ import pytest
 
 from fedanon.attacks import ATTACKS
 from fedanon.attacks.composition import Composition
-from fedanon.attacks.scene import Scene
+from fedanon.attacks.context import Scene
 from fedanon.attacks.suite import attack_scene, suite
 from fedanon.errors import ConfigError, UnknownComponentError
 from tests.attacks.scenes import scene_of

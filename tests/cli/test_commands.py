@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 from fedanon.anonymizers import ANONYMIZERS
-from fedanon.anonymizers.perturbative.base import Perturbative
-from fedanon.federated.together import TOGETHER
+from fedanon.joint import TOGETHER
+from fedanon.sdc.methods.base import Perturbative
 from tests.cli.conftest import Run
 
 REQUIRED = [

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from fedanon.errors import ConfigError
-from fedanon.federated.deployment.keys import node_keys
 from fedanon.federated.deployment.node import NodeFolder
-from fedanon.federated.together.signing import Identity
+from fedanon.io.keys import node_keys
+from fedanon.joint.signing import Identity
 from tests.cli.conftest import Run
 from tests.federated.deployed import write_tables
 

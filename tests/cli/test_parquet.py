@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from fedanon.data.parquet_format import read_columns
+from fedanon.io.parquet import read_columns
 from tests.cli.conftest import Run
 
 MEASURES = ("classes", "k_reached", "suppressed", "ncp", "truthfulness", "linkage_expected")
@@ -57,8 +57,8 @@ def test_no_more_columns_are_read_than_needed(
         seen.update(names)
         return read_columns(path, names, **options)
 
-    monkeypatch.setattr("fedanon.data.parquet_file.read_columns", noting)
-    monkeypatch.setattr("fedanon.data.release_file.read_columns", noting)
+    monkeypatch.setattr("fedanon.io.parquet.read_columns", noting)
+    monkeypatch.setattr("fedanon.io.release_file.read_columns", noting)
     out = tmp_path / "out.parquet"
     assert run("anonymize", parquet, "--schema", schema, "--k", "4", "-o", out).code == 0
     assert run("check", out, "--schema", schema, "--original", parquet).code == 0

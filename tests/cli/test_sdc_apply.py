@@ -8,9 +8,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from fedanon.anonymizers.perturbative.step import Step
-from fedanon.cli.sdc_steps import parse_step
+from fedanon.cli.sdc_apply import parse_step
 from fedanon.errors import ConfigError
+from fedanon.sdc.methods.pipeline import Step
 from tests.cli.conftest import Outcome, Run
 
 CHAIN = ("pram:sex,unit,keep=0.5", "additive_noise:age,c=0.2")

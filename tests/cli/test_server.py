@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedanon.federated.checkpoints import Checkpoint
-from fedanon.federated.deployment.keys import node_keys
 from fedanon.federated.deployment.server import Server
 from fedanon.federated.deployment.serving import checkpoints_in
-from fedanon.federated.suspicion import MIN_ROUNDS, Suspicion
+from fedanon.io.keys import node_keys
+from fedanon.learning.checkpoints import Checkpoint
+from fedanon.learning.suspicion import MIN_ROUNDS, Suspicion
 from tests.cli.conftest import Run
 
 

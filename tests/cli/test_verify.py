@@ -8,8 +8,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from fedanon.data.manifest import Manifest
 from fedanon.data.schema import Schema
+from fedanon.io.manifest import Manifest
 from tests.cli.conftest import Outcome, Run
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from fedanon.data.atomic import atomic_write
 from fedanon.errors import DataError
+from fedanon.io.atomic import atomic_write
 
 
 def test_writes_text_and_bytes_and_replaces(tmp_path):

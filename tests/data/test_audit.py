@@ -14,14 +14,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fedanon.data.audit import START, VARIABLE, AuditLog, audit, read_chain
 from fedanon.errors import DataError
+from fedanon.io.audit import START, VARIABLE, AuditLog, audit, read_chain
 
 Lines = list[bytes]
 WRITER = """
 import sys
 from pathlib import Path
-from fedanon.data.audit import AuditLog
+from fedanon.io.audit import AuditLog
 for i in range(25):
     AuditLog(Path(sys.argv[1])).append("write", {"who": sys.argv[2], "i": i})
 """
@@ -101,7 +101,7 @@ def test_removed_repeated_and_moved_lines_are_found(log: tuple[Path, Lines], ord
 @settings(max_examples=30, deadline=None)
 @given(line=st.integers(0, 5), value=st.text(max_size=8) | st.integers() | st.floats(allow_nan=False) | st.none())
 def test_a_line_resealed_by_hand_breaks_the_next(log: tuple[Path, Lines], line: int, value: object) -> None:
-    from fedanon.data.audit import _sealed
+    from fedanon.io.audit import _sealed
 
     path, lines = log
     record = json.loads(lines[line])

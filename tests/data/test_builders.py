@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedanon.data.builders import date_hierarchy, interval_hierarchy, prefix_hierarchy
+from fedanon.data.infer import date_hierarchy, interval_hierarchy, prefix_hierarchy
 from fedanon.errors import ConfigError, FedanonError, SchemaError
 
 CANARY = "CANARY-93417"

@@ -7,13 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedanon.data.builders import interval_hierarchy
-from fedanon.data.cell_texts import parse_cells
-from fedanon.data.cells import Intervals, Nodes, Numbers
-from fedanon.data.formula_guard import guard, unguard
+from fedanon.data.cells import Intervals, Nodes, Numbers, parse_cells
 from fedanon.data.hierarchy import Hierarchy
+from fedanon.data.infer import interval_hierarchy
 from fedanon.data.schema import Categorical, FreeText, Numeric, Role
 from fedanon.errors import DataError, SchemaError
+from fedanon.io.release_file import guard, unguard
 
 QI = Role.QUASI_IDENTIFYING
 AGE = Numeric("age", QI, -1e18, 1e18)

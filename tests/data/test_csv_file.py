@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedanon.data import csv_checks
-from fedanon.data.csv_file import read_frame, read_table
 from fedanon.errors import ConfigError, DataError, SchemaError
+from fedanon.io import csv as csv_checks
+from fedanon.io.csv import read_frame, read_table
 
 CANARY = "CANARY-93417"
 

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedanon.data.arx import read_arx_hierarchy, write_arx_hierarchy
-from fedanon.data.hierarchy import MISSING, Hierarchy
+from fedanon.data.hierarchy import MISSING, Hierarchy, read_arx_hierarchy, write_arx_hierarchy
 from fedanon.data.schema import Schema
 from fedanon.errors import DataError, FedanonError, SchemaError
 
@@ -134,7 +133,7 @@ def test_broken_arx_files(tmp_path):
 
 
 def test_arx_file_that_is_too_large(tmp_path, monkeypatch):
-    monkeypatch.setattr("fedanon.data.arx.MAX_BYTES", 4)
+    monkeypatch.setattr("fedanon.data.hierarchy.MAX_BYTES", 4)
     path = tmp_path / "ward.csv"
     path.write_text("abcdef;*\n")
     with pytest.raises(DataError, match="larger than"):

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from fedanon.data.catalog.adult import complete_rows
-from fedanon.data.column_names import IDENTIFYING, QUASI_IDENTIFYING, suggests
 from fedanon.data.infer import PROPOSAL, infer_schema, numeric_schema
+from fedanon.data.lint import IDENTIFYING, QUASI_IDENTIFYING, suggests
 from fedanon.data.schema import Categorical, FreeText, Numeric, Role, Schema
 from fedanon.data.schema_toml import schema_toml
 from fedanon.data.table import Table

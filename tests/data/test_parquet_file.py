@@ -19,16 +19,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedanon.anonymizers.identity import Identity
-from fedanon.anonymizers.mondrian import Mondrian
-from fedanon.data import parquet_format
+from fedanon.anonymizers.mondrian.method import Mondrian
 from fedanon.data.groups import Groups
-from fedanon.data.parquet_file import ParquetSource
-from fedanon.data.parquet_format import read_frame
-from fedanon.data.release import Release
-from fedanon.data.release_file import manifest_path, read_release, write_release
 from fedanon.data.schema import FreeText, Numeric, Role, Schema
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError, DataError, FedanonError, PrivacyViolationError, SchemaError
+from fedanon.io import parquet as parquet_format
+from fedanon.io.parquet import read_frame
+from fedanon.io.parquet_source import ParquetSource
+from fedanon.io.release_file import manifest_path, read_release, write_release
+from fedanon.release.release import Release
 
 N = 60
 CANARY = "CANARY-93417"

@@ -13,12 +13,12 @@ import pytest
 from fedanon.data.cells import Intervals, Nodes
 from fedanon.data.groups import Groups
 from fedanon.data.hierarchy import Hierarchy
-from fedanon.data.recoding import NearestGroup
-from fedanon.data.release import Provenance, Release, release_of
-from fedanon.data.release_file import NO_CLAIM, manifest_path, read_release, write_release
 from fedanon.data.schema import Categorical, Role, Schema
 from fedanon.data.table import Table
 from fedanon.errors import DataError, PrivacyViolationError, SchemaError
+from fedanon.io.release_file import NO_CLAIM, manifest_path, read_release, write_release
+from fedanon.release.recoding import NearestGroup
+from fedanon.release.release import Provenance, Release, release_of
 
 CANARY = "CANARY-93417"
 SOURCE = Provenance("by hand", {"k": 2}, 7, "0", "d", "s")
@@ -111,7 +111,7 @@ def test_a_broken_claim_writes_nothing(release, table, tmp_path):
 
 
 def test_a_stale_manifest_never_stands_beside_a_new_table(release, table, tmp_path, monkeypatch):
-    import fedanon.data.release_file as module
+    import fedanon.io.release_file as module
 
     path = write_release(release, table, tmp_path / "out.csv")
 

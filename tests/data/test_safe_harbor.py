@@ -5,8 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from fedanon.data.lint import lint_schema
-from fedanon.data.safe_harbor import KINDS, kind_of_shape, kinds_of_name, safe_harbor
+from fedanon.data.lint import KINDS, kind_of_shape, kinds_of_name, lint_schema, safe_harbor
 from fedanon.data.schema import FreeText, Numeric, Role, Schema
 from fedanon.data.table import Table
 

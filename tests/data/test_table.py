@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fedanon.data.builders import interval_hierarchy
 from fedanon.data.hierarchy import MISSING, Hierarchy
+from fedanon.data.infer import interval_hierarchy
 from fedanon.data.schema import Categorical, FreeText, Numeric, Role, Schema
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError, DataError, FedanonError

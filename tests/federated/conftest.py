@@ -12,8 +12,8 @@ import pytest
 
 from fedanon.data.datasets import load
 from fedanon.data.table import Table
-from fedanon.federated import sources
-from fedanon.federated.settings import RunSettings
+from fedanon.learning import sources
+from fedanon.learning.settings import RunSettings
 
 ROWS = 1_500
 

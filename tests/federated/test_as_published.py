@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from fedanon.federated.settings import RunSettings
 from fedanon.federated.simulation import simulate
+from fedanon.learning.settings import RunSettings
 
 # accuracy and log-loss at round 100, stored results of the thesis's code
 REFERENCE = [

@@ -15,16 +15,16 @@ import pytest
 from fedanon.data.datasets import load
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError, UnknownComponentError
-from fedanon.federated import sources
 from fedanon.federated.client import client_app
 from fedanon.federated.deployment.config import NodeConfig, ServerConfig
 from fedanon.federated.engine_local import LocalGrid
-from fedanon.federated.hostile import TAMPERINGS
-from fedanon.federated.hostile.model import hostile_numbers
-from fedanon.federated.node import Node, make_node
 from fedanon.federated.server import Federation
-from fedanon.federated.settings import RunSettings
 from fedanon.federated.simulation import Simulation, simulate, simulate_nodes
+from fedanon.learning import sources
+from fedanon.learning.malicious import TAMPERINGS
+from fedanon.learning.malicious.model import hostile_numbers
+from fedanon.learning.node import Node, make_node
+from fedanon.learning.settings import RunSettings
 from tests.federated.conftest import settings
 
 #: of the spec; a backdoor leaves the AUC alone and is measured by its own rate

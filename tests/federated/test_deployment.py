@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedanon.data.csv_file import read_table
 from fedanon.data.schema import Schema
 from fedanon.errors import PrivacyViolationError
 from fedanon.federated import engine_local
@@ -24,9 +23,10 @@ from fedanon.federated.deployment.link import Link
 from fedanon.federated.deployment.registering import let_in
 from fedanon.federated.deployment.serving import checkpoints_in
 from fedanon.federated.deployment.superlink import may_pass
-from fedanon.federated.node import Node
 from fedanon.federated.server import Federation
-from fedanon.federated.settings import RunSettings
+from fedanon.io.csv import read_table
+from fedanon.learning.node import Node
+from fedanon.learning.settings import RunSettings
 from fedanon.models.base import Parameters
 from tests.federated.deployed import PATIENCE, Deployed, deployed, end_group, new_node, wait_until, write_tables
 

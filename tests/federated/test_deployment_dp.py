@@ -11,9 +11,9 @@ import pytest
 from fedanon.federated import engine_local
 from fedanon.federated.client import client_app
 from fedanon.federated.deployment.node import NodeFolder
-from fedanon.federated.dp_budget import read_note
 from fedanon.federated.server import Federation, Outcome
-from fedanon.privacy.accountant import epsilon_of
+from fedanon.learning.dp_budget import read_note
+from fedanon.privacy.accounting.accountant import epsilon_of
 from tests.federated.deployed import PATIENCE, Deployed, deployed, end_group, wait_until
 from tests.federated.test_deployment import assert_same, checkpoint_round, deployed_result
 from tests.federated.test_wire import NODES, Proxy, canaries, run_through, sightings

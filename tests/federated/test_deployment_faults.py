@@ -9,12 +9,12 @@ import pytest
 from flwr.app import Error, Message
 
 from fedanon.errors import InfeasibleError
-from fedanon.federated.checkpoints import Checkpoints
 from fedanon.federated.client import client_app
 from fedanon.federated.deployment.serving import result
 from fedanon.federated.engine_local import LocalGrid
 from fedanon.federated.server import Federation, Outcome
-from fedanon.federated.settings import RunSettings
+from fedanon.learning.checkpoints import Checkpoints
+from fedanon.learning.settings import RunSettings
 from tests.federated.conftest import settings
 from tests.federated.test_hostile_updates import each
 

@@ -13,8 +13,8 @@ import pytest
 from fedanon.errors import ConfigError, DataError
 from fedanon.federated.deployment import certificates
 from fedanon.federated.deployment.certificates import days_left, new_authority, new_certificate
-from fedanon.federated.deployment.keys import node_keys
 from fedanon.federated.deployment.server import Server
+from fedanon.io.keys import node_keys
 
 LISTEN = "127.0.0.1"
 HOST = "federation.example.org"

@@ -15,14 +15,14 @@ import pytest
 
 from fedanon.errors import DataError, InfeasibleError, PrivacyViolationError
 from fedanon.federated.client import client_app
-from fedanon.federated.dp_budget import read_note
-from fedanon.federated.dp_ledger import NodeLedger
 from fedanon.federated.engine_local import LocalGrid
 from fedanon.federated.server import Federation, Outcome
-from fedanon.federated.settings import RunSettings
-from fedanon.federated.together.methods.mondrian import FederatedMondrian
-from fedanon.privacy.accountant import epsilon_of
-from fedanon.privacy.noise import SecureNoise
+from fedanon.joint.methods.mondrian import FederatedMondrian
+from fedanon.learning.dp_budget import read_note
+from fedanon.learning.dp_ledger import NodeLedger
+from fedanon.learning.settings import RunSettings
+from fedanon.privacy.accounting.accountant import epsilon_of
+from fedanon.privacy.accounting.noise import SecureNoise
 from tests.federated.conftest import settings
 from tests.federated.test_dp_training import private
 from tests.federated.together.signed_grid import SignedGrid

@@ -15,15 +15,14 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from fedanon.errors import ConfigError, DataError, UpdateRejectedError
-from fedanon.federated.checkpoints import Checkpoints
-from fedanon.federated.dp_budget import Budget, node_multiplier
-from fedanon.federated.dp_training import PrivateAverage, clipped, sampled, train_once, train_privately
-from fedanon.federated.settings import RunSettings
 from fedanon.federated.simulation import simulate
+from fedanon.learning.checkpoints import Checkpoints
+from fedanon.learning.dp_budget import Budget, node_multiplier
+from fedanon.learning.dp_training import PrivateAverage, clipped, sampled, train_once, train_privately
+from fedanon.learning.settings import RunSettings
 from fedanon.models.base import LocalState, TrainingData
-from fedanon.models.logistic_regression import LogisticRegression
-from fedanon.models.private_gradients import clipped_sum
-from fedanon.privacy.accountant import GaussianRounds, epsilon_of
+from fedanon.models.logistic_regression import LogisticRegression, clipped_sum
+from fedanon.privacy.accounting.accountant import GaussianRounds, epsilon_of
 from tests.federated.conftest import settings
 
 #: tests of secure noise fail by chance once in a million runs

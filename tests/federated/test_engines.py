@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedanon.federated.checkpoints import Checkpoints
-from fedanon.federated.settings import RunSettings
+from fedanon.learning.checkpoints import Checkpoints
+from fedanon.learning.settings import RunSettings
 
 COMMAND = [
     "simulate",

@@ -12,14 +12,14 @@ from flwr.clientapp import ClientApp
 from fedanon.data.schema import Numeric
 from fedanon.errors import FedanonError, InfeasibleError, SchemaError
 from fedanon.federated import wire
-from fedanon.federated.checkpoints import Checkpoints
 from fedanon.federated.client import client_app
 from fedanon.federated.engine_local import LocalGrid
-from fedanon.federated.node import Node, make_model
 from fedanon.federated.server import Federation, Outcome
-from fedanon.federated.settings import RunSettings
 from fedanon.federated.simulation import simulate
-from fedanon.federated.sources import load_node_table, partition_rows, whole_table
+from fedanon.learning.checkpoints import Checkpoints
+from fedanon.learning.node import Node, make_model
+from fedanon.learning.settings import RunSettings
+from fedanon.learning.sources import load_node_table, partition_rows, whole_table
 from fedanon.models.base import Parameters
 from tests.federated.conftest import settings
 

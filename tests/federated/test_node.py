@@ -12,8 +12,8 @@ import pytest
 from fedanon.data.schema import Schema
 from fedanon.data.table import Table
 from fedanon.errors import InfeasibleError
-from fedanon.federated.node import Node
-from fedanon.federated.published_node import PublishedNode
+from fedanon.learning.node import Node
+from fedanon.learning.thesis_node import PublishedNode
 from tests.federated.conftest import first_rows, settings
 
 SCHEMA = """

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from flwr.app import Array
 
-from fedanon.federated import npy
-from fedanon.federated.npy import NUMBERS, STYPE, from_array, to_array
+from fedanon.federated import wire as npy
+from fedanon.federated.wire import NUMBERS, STYPE, from_array, to_array
 
 SHAPES: list[tuple[int, ...]] = [(), (0,), (1,), (7,), (2, 3), (1, 1, 5)]
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from fedanon.federated.client import client_app
 from fedanon.federated.engine_local import LocalGrid
-from fedanon.federated.krum import closest_together, krum_scores
 from fedanon.federated.strategies import make_strategy
-from fedanon.federated.suspicion import MAX_SCORE, MIN_ROUNDS, UNLIKE, Suspicion, unlikeness
-from fedanon.federated.tree_probes import margins, probe_rows
+from fedanon.learning.global_model import margins, probe_rows
+from fedanon.learning.krum import closest_together, krum_scores
+from fedanon.learning.suspicion import MAX_SCORE, MIN_ROUNDS, UNLIKE, Suspicion, unlikeness
 from fedanon.models.trees import Tree, write_trees
 from tests.federated.conftest import settings
 from tests.federated.test_strategies import replies

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedanon.data.csv_file import read_table
 from fedanon.data.schema import Schema
-from fedanon.federated.node import Node
-from fedanon.federated.settings import RunSettings
-from fedanon.federated.store import NodeStore
+from fedanon.io.csv import read_table
+from fedanon.learning.node import Node
+from fedanon.learning.node_store import NodeStore
+from fedanon.learning.settings import RunSettings
 from tests.federated.deployed import write_tables
 
 SETTINGS = RunSettings(method="mondrian", method_settings='{"k": 4}', model="xgb", rounds=3)

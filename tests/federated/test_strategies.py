@@ -11,8 +11,8 @@ from fedanon.errors import ConfigError
 from fedanon.federated import wire
 from fedanon.federated.client import client_app
 from fedanon.federated.engine_local import LocalGrid
-from fedanon.federated.node import PROXIMAL_MU, make_model
 from fedanon.federated.strategies import make_strategy
+from fedanon.learning.node import PROXIMAL_MU, make_model
 from tests.federated.conftest import settings
 
 

@@ -6,9 +6,8 @@ import pandas as pd
 import pytest
 
 from fedanon.errors import ConfigError
-from fedanon.harness.comparison import between, with_published
+from fedanon.harness.comparison import Published, Tolerance, between, with_published
 from fedanon.harness.frames import against_baseline, summary, wide
-from fedanon.harness.published import Published, Tolerance
 
 
 @pytest.fixture

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from fedanon.data.datasets import load
-from fedanon.harness.tasks.masking import MaskingTask
-from fedanon.harness.tasks.statistics import STATISTICS, StatisticsTask, column_statistics
+from fedanon.harness.tasks.masking import STATISTICS, MaskingTask, StatisticsTask, column_statistics
 from fedanon.metrics import evaluate
 
 COLUMNS = "income_ratio,bmi"

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedanon.harness.pareto import GOALS, choose, pareto_front, ranks
+from fedanon.sdc.pareto import GOALS, choose, pareto_front, ranks
 
 # few different values, so that ties and equal points are common
 POINTS = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=1, max_size=25)

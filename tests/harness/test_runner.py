@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from fedanon.errors import DataError, InfeasibleError
+from fedanon.harness.cells import CellStore, Stored
 from fedanon.harness.experiment import Experiment, parse_experiment, read_experiment
 from fedanon.harness.result_set import read_results
 from fedanon.harness.runner import run
-from fedanon.harness.store import CellStore, Stored
 from fedanon.harness.tasks.base import Outcome, Task
 from fedanon.harness.workers import over_processes
 

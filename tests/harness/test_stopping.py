@@ -10,9 +10,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from fedanon.harness.stopping import SIGNALS, handlers_kept, stop_requests
 from fedanon.harness.tasks.base import Outcome, Task
-from fedanon.harness.workers import over_processes
+from fedanon.harness.workers import SIGNALS, handlers_kept, over_processes, stop_requests
 
 
 @pytest.fixture(autouse=True)

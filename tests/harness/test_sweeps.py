@@ -9,13 +9,13 @@ import pandas as pd
 import pytest
 
 from fedanon.anonymizers import ANONYMIZERS
-from fedanon.anonymizers.perturbative.numeric import NumericPerturbation
 from fedanon.data.infer import numeric_schema
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError
-from fedanon.harness.grid import expand
-from fedanon.harness.masking import Masking
-from fedanon.harness.sweeps import SWEEPS, VARIANTS, combinations, maskings
+from fedanon.harness.experiment import expand
+from fedanon.sdc.masking import Masking
+from fedanon.sdc.methods.numeric import NumericPerturbation
+from fedanon.sdc.sweeps import SWEEPS, VARIANTS, combinations, maskings
 
 
 @pytest.fixture(scope="module")

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedanon.anonymizers.anneal_problem import Problem, make_problem, split_large
+from fedanon.anonymizers.anneal._kernel import anneal, settle, uniform
+from fedanon.anonymizers.anneal.problem import Problem, make_problem, split_large
 from fedanon.data.spans import points, span_table
 from fedanon.data.table import Table
-from fedanon.kernels.anneal import anneal, settle, uniform
-from fedanon.kernels.span import extent_loss
+from fedanon.kernels.spans import extent_loss
 from tests.anonymizers.tables import tables
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from fedanon.data.hierarchy import Hierarchy
 from fedanon.data.spans import Measure, span_table
 from fedanon.data.table import Table
-from fedanon.kernels.span import span
+from fedanon.kernels.spans import span
 from tests.anonymizers.tables import tables
 
 

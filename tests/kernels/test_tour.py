@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fedanon.anonymizers.microaggregation.orders import closed_tours, nearest_point_next, neighbor_lists
-from fedanon.data.hierarchy import FloatArray
+from fedanon.anonymizers.microaggregation.successive import closed_tours, nearest_point_next, neighbor_lists
+from fedanon.types import FloatArray
 
 
 def distances(points: FloatArray) -> FloatArray:

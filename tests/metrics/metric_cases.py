@@ -8,14 +8,14 @@ import numpy as np
 import pandas as pd
 from hypothesis import strategies as st
 
-from fedanon.anonymizers.publishing import publish_smallest_cells
+from fedanon.anonymizers.base import publish_smallest_cells
 from fedanon.data.cells import Cells
 from fedanon.data.groups import Groups
 from fedanon.data.hierarchy import Hierarchy
-from fedanon.data.recoding import NearestGroup
-from fedanon.data.release import Claim, Provenance, Release, release_of
 from fedanon.data.schema import Categorical, Numeric, Role, Schema
 from fedanon.data.table import MissingPolicy, Table
+from fedanon.release.recoding import NearestGroup
+from fedanon.release.release import Claim, Provenance, Release, release_of
 
 QUASI = Role.QUASI_IDENTIFYING
 WARDS = Hierarchy.from_nested({"Surgery": ["ortho", "cardiac"], "Medicine": ["onco", "general"]})

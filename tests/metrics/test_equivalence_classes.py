@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from fedanon.data.cells import Intervals, Nodes
-from fedanon.metrics import disclosure_risk as risk
-from fedanon.metrics import equivalence_classes as sizes
-from fedanon.privacy.k_anonymity import KAnonymity
+from fedanon.metrics import risk
+from fedanon.metrics import risk as sizes
+from fedanon.privacy.models.k_anonymity import KAnonymity
 from tests.metrics.metric_cases import WARD_GROUPS, released, wards
 
 

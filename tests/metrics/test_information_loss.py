@@ -8,7 +8,6 @@ from hypothesis import given
 
 from fedanon.data.cells import Intervals, Nodes, Numbers
 from fedanon.data.hierarchy import Hierarchy
-from fedanon.data.release import Release
 from fedanon.data.schema import Categorical, Numeric
 from fedanon.data.table import Table
 from fedanon.metrics.information_loss import (
@@ -19,8 +18,10 @@ from fedanon.metrics.information_loss import (
     ncp_published,
     ncp_published_by_column,
     suppressed_share,
+    truthfulness,
+    truthfulness_by_column,
 )
-from fedanon.metrics.truthfulness import truthfulness, truthfulness_by_column
+from fedanon.release.release import Release
 from tests.metrics.metric_cases import QUASI, WARD_GROUPS, WARDS, numeric, released, releases, table_of, wards
 
 

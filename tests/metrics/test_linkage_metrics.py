@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.data.cells import Intervals, Nodes, Numbers
 from fedanon.data.hierarchy import Hierarchy
-from fedanon.data.release import Release
 from fedanon.data.schema import Categorical
 from fedanon.data.table import Table
-from fedanon.metrics import distances, nearest
+from fedanon.metrics import distances
+from fedanon.metrics import linkage as nearest
 from fedanon.metrics.linkage import (
     dld,
     linkage_expected,
@@ -23,6 +23,7 @@ from fedanon.metrics.linkage import (
     linkage_thesis,
 )
 from fedanon.metrics.published import node_positions
+from fedanon.release.release import Release
 from tests.metrics.metric_cases import QUASI, UNEVEN, WARD_GROUPS, numeric, released, releases, table_of, tables, wards
 
 AGES = Hierarchy.from_nested({"0-4": ["1", "2", "3", "4", "5"], "5-9": ["6", "7", "8", "9", "10"]})

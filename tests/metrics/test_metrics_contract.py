@@ -5,10 +5,10 @@ import math
 import pytest
 from hypothesis import given
 
-from fedanon.data.release import Release
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError, UnknownComponentError
 from fedanon.metrics import METRICS, evaluate
+from fedanon.release.release import Release
 from tests.metrics.metric_cases import WARD_GROUPS, released, releases, wards
 
 

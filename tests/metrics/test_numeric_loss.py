@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 
 from fedanon.data.cells import Numbers
-from fedanon.data.release import Release
 from fedanon.data.schema import Categorical
 from fedanon.data.table import Table
-from fedanon.metrics.numeric_loss import il, il2
+from fedanon.metrics.information_loss import il, il2
+from fedanon.release.release import Release
 from tests.metrics.metric_cases import QUASI, WARDS, numeric, released, releases, table_of
 
 

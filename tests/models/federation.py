@@ -8,12 +8,11 @@ import numpy as np
 
 from fedanon.anonymizers.base import Anonymizer
 from fedanon.data import partition
-from fedanon.data.release import Release
 from fedanon.data.table import Table
 from fedanon.models.base import LocalState, Model, Parameters, TrainingData, Update
 from fedanon.models.encoding import Encoding
-from fedanon.models.tree_model import TreeModel
-from fedanon.models.tree_validation import read_trees
+from fedanon.models.tree_validation import TreeModel, read_trees
+from fedanon.release.release import Release
 
 
 @dataclass

@@ -8,8 +8,7 @@ import pytest
 from fedanon.errors import ConfigError, UpdateRejectedError
 from fedanon.models.base import LocalState
 from fedanon.models.boosted_trees import BoostedTrees
-from fedanon.models.tree_model import TreeModel, combine
-from fedanon.models.tree_validation import read_trees
+from fedanon.models.tree_validation import TreeModel, combine, read_trees
 from fedanon.models.trees import Tree
 
 xgboost = pytest.importorskip("xgboost")

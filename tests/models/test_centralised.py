@@ -6,10 +6,10 @@ import pytest
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.data.datasets import load
 from fedanon.errors import UnknownComponentError
-from fedanon.models.centralised import CLASSIFIERS, fit_predict
-from fedanon.models.published_values import one_hot_published
+from fedanon.models.centralized import CLASSIFIERS, fit_predict
 from fedanon.models.scores import classification_scores
 from fedanon.models.target import target
+from fedanon.models.thesis_encoding import one_hot_published
 from tests.models.test_boosted_trees import Rows
 
 pytest.importorskip("sklearn")

@@ -11,15 +11,15 @@ from fedanon.data.cells import Intervals, Nodes, Numbers
 from fedanon.data.datasets import load
 from fedanon.data.groups import Groups
 from fedanon.data.hierarchy import Hierarchy
-from fedanon.data.recoding import NearestGroup
-from fedanon.data.release import Provenance, Release, release_of
 from fedanon.data.schema import Categorical, FreeText, Numeric, Role, Schema
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError, SchemaError
+from fedanon.models.base import Draws, LeafWeights
 from fedanon.models.encoding import Encoding
-from fedanon.models.published_values import label_codes, one_hot_published
 from fedanon.models.target import target
-from fedanon.models.training_data import Draws, LeafWeights
+from fedanon.models.thesis_encoding import label_codes, one_hot_published
+from fedanon.release.recoding import NearestGroup
+from fedanon.release.release import Provenance, Release, release_of
 from tests.anonymizers.tables import tables
 
 QUASI = Role.QUASI_IDENTIFYING

@@ -8,10 +8,9 @@ from numpy.typing import NDArray
 
 from fedanon.models.base import LocalState
 from fedanon.models.boosted_trees import BoostedTrees
-from fedanon.models.published_trees import PublishedTrees
-from fedanon.models.tree_model import TreeModel
-from fedanon.models.tree_validation import read_trees
+from fedanon.models.tree_validation import TreeModel, read_trees
 from fedanon.models.trees import Tree
+from fedanon.models.xgb_thesis import PublishedTrees
 
 WIDTH = 4
 

@@ -6,9 +6,8 @@ import pytest
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.data.datasets import load
 from fedanon.models.base import LocalState
-from fedanon.models.boosted_trees import BoostedTrees
+from fedanon.models.boosted_trees import BoostedTrees, between_values
 from fedanon.models.encoding import Encoding
-from fedanon.models.thresholds import between_values
 from fedanon.models.tree_validation import read_trees
 from fedanon.models.trees import Tree, write_trees
 

@@ -9,17 +9,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fedanon.data.builders import interval_hierarchy
 from fedanon.data.hierarchy import Hierarchy
+from fedanon.data.infer import interval_hierarchy
 from fedanon.data.schema import Attribute, Categorical, FreeText, Numeric, Role, Schema
 from fedanon.data.table import Table
+from fedanon.types import Rng
 
 QUASI, SENSITIVE = Role.QUASI_IDENTIFYING, Role.SENSITIVE
 ILLNESS = Hierarchy.from_nested({"lung": {"infection": ["flu", "cold"], "vessels": ["clot"]}, "gut": ["ulcer", "cyst"]})
 WARDS = Hierarchy.from_nested({"north": ["n1", "n2", "n3"], "south": {"old": ["o1", "o2"], "new": ["w1"]}})
 AGES = interval_hierarchy(0, 60)
-
-Rng = np.random.Generator
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from fedanon.errors import InfeasibleError
-from fedanon.privacy.accountant import (
+from fedanon.privacy.accounting.accountant import (
     GaussianRounds,
     epsilon_of,
     gaussian_delta,

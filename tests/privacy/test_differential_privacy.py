@@ -13,13 +13,13 @@ import pytest
 from fedanon.anonymizers.microaggregation.dp_microaggregation import DpMicroaggregation
 from fedanon.data.cells import Intervals, Numbers
 from fedanon.data.groups import Groups
-from fedanon.data.release import Release
-from fedanon.data.release_file import manifest_path
 from fedanon.data.schema import FreeText, Numeric, Role, Schema
 from fedanon.data.table import Table
 from fedanon.errors import PrivacyViolationError
-from fedanon.privacy.differential_privacy import DifferentialPrivacy, Sensitivity
-from fedanon.privacy.verification import verify
+from fedanon.io.release_file import manifest_path
+from fedanon.privacy.models.differential_privacy import DifferentialPrivacy, Sensitivity
+from fedanon.release.gate import verify
+from fedanon.release.release import Release
 
 QUASI = Role.QUASI_IDENTIFYING
 

@@ -7,14 +7,14 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from fedanon.anonymizers.mondrian import Mondrian
-from fedanon.data.release import Release
+from fedanon.anonymizers.mondrian.method import Mondrian
 from fedanon.data.schema import Numeric, Role, Schema
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError, PrivacyViolationError
 from fedanon.privacy.federation_count import FederationCount
-from fedanon.privacy.k_anonymity import KAnonymity
-from fedanon.privacy.verification import verify
+from fedanon.privacy.models.k_anonymity import KAnonymity
+from fedanon.release.gate import verify
+from fedanon.release.release import Release
 
 
 def a_release() -> tuple[Table, Release]:

@@ -8,14 +8,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fedanon.anonymizers.mondrian import Mondrian
+from fedanon.anonymizers.mondrian.method import Mondrian
 from fedanon.data.groups import Groups
-from fedanon.data.release import Release
 from fedanon.data.schema import FreeText, Numeric, Role, Schema
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError, InfeasibleError, PrivacyViolationError
-from fedanon.privacy.k_anonymity import KAnonymity, people
-from fedanon.privacy.verification import verify
+from fedanon.privacy.models.k_anonymity import KAnonymity, people
+from fedanon.release.gate import verify
+from fedanon.release.release import Release
 
 
 def visits(ages: list[int], who: list[str]) -> Table:

@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import linprog
 
-from fedanon.anonymizers.mondrian import Mondrian
+from fedanon.anonymizers.mondrian.method import Mondrian
 from fedanon.data.groups import Groups
 from fedanon.data.hierarchy import Hierarchy
 from fedanon.data.schema import Categorical, FreeText, Numeric, Role, Schema
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError, PrivacyViolationError, SchemaError
 from fedanon.privacy.base import PrivacyModel, Rows, judge_release
-from fedanon.privacy.closeness import equal_distance, hierarchical_distance, ordered_distance
+from fedanon.privacy.models.t_closeness import equal_distance, hierarchical_distance, ordered_distance
 from fedanon.privacy.requirements import known_models, parse_requirements
 from tests.privacy.generated import ILLNESS, generate, requirement
 from tests.privacy.independent import Published

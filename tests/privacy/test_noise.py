@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fedanon.privacy.noise import Noise, SecureNoise, SeededNoise, noise_source
+from fedanon.privacy.accounting.noise import Noise, SecureNoise, SeededNoise, noise_source
 
 DRAWS = 4_000
 CHANCE = 1e-6

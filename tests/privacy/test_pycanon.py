@@ -18,13 +18,13 @@ import pytest
 
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.data.datasets import load
-from fedanon.data.release import Release
 from fedanon.data.table import Table
 from fedanon.errors import InfeasibleError
 from fedanon.privacy.base import Rows
-from fedanon.privacy.counts import Counter
-from fedanon.privacy.entropy_l_diversity import entropies
-from fedanon.privacy.t_closeness import TCloseness
+from fedanon.privacy.models.l_diversity import entropies
+from fedanon.privacy.models.t_closeness import TCloseness
+from fedanon.privacy.sensitive import Counter
+from fedanon.release.release import Release
 from tests.privacy.generated import generate
 
 METHODS = ["mondrian", "gfkmc", "tdg", "cb", "k_member", "oka", "anneal"]

@@ -11,17 +11,16 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from fedanon.anonymizers.mondrian import Mondrian
+from fedanon.anonymizers.mondrian.method import Mondrian
 from fedanon.data.datasets import load
 from fedanon.errors import ConfigError
 from fedanon.privacy import MODELS
-from fedanon.privacy.beta_likeness import BetaLikeness
-from fedanon.privacy.delta_presence import DeltaPresence
-from fedanon.privacy.distinct_l_diversity import DistinctLDiversity
-from fedanon.privacy.k_anonymity import KAnonymity
-from fedanon.privacy.recursive_l_diversity import RecursiveLDiversity
+from fedanon.privacy.models.beta_likeness import BetaLikeness
+from fedanon.privacy.models.k_anonymity import KAnonymity
+from fedanon.privacy.models.l_diversity import DistinctLDiversity, RecursiveLDiversity
+from fedanon.privacy.models.population import DeltaPresence
+from fedanon.privacy.models.t_closeness import TCloseness
 from fedanon.privacy.requirements import models_of_claim, parse_requirements, split_k
-from fedanon.privacy.t_closeness import TCloseness
 
 
 def test_models_are_read_in_order() -> None:

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fedanon.anonymizers.mondrian import Mondrian
+from fedanon.anonymizers.mondrian.method import Mondrian
 from fedanon.data.hierarchy import Hierarchy
-from fedanon.data.release_file import manifest_path, write_release
 from fedanon.data.schema import Categorical, FreeText, Numeric, Role, Schema
 from fedanon.data.table import Table
+from fedanon.io.release_file import manifest_path, write_release
 from fedanon.report.privacy.evidence import Evidence
 
 #: values of people that no report may hold

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from fedanon.report.figures import figures_of
-from fedanon.report.places import with_series
+from fedanon.report.grouping import with_series
 
 
 def test_a_measure_of_methods_without_k_has_no_place_across_k() -> None:

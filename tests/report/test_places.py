@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from fedanon.report.places import with_series
+from fedanon.report.grouping import with_series
 
 
 def named(*settings: str | None) -> list[str]:

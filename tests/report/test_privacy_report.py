@@ -12,18 +12,18 @@ import pytest
 from fedanon.attacks.base import AttackResult
 from fedanon.attacks.suite import Report
 from fedanon.metrics import evaluate
-from fedanon.privacy.population import Population
+from fedanon.privacy.models.population import Population
 from fedanon.privacy.requirements import parse_requirements
 from fedanon.report.document import Document, Note, Table, walk
 from fedanon.report.html import render_html
 from fedanon.report.numbers import NOTHING
+from fedanon.report.privacy.attacks import largest_gain
+from fedanon.report.privacy.claims import sensitive_facts
 from fedanon.report.privacy.evidence import Evidence
 from fedanon.report.privacy.language import TABLES, Language, language
 from fedanon.report.privacy.losses import column_losses
 from fedanon.report.privacy.release_report import release_report
 from fedanon.report.privacy.risks import journalist, prosecutor
-from fedanon.report.privacy.section_attacks import largest_gain
-from fedanon.report.privacy.sensitive_facts import sensitive_facts
 from tests.report.conftest import Page
 from tests.report.privacy_cases import CANARIES, claim, evidence, ward_frame, ward_schema
 from tests.report.test_pdf import pages

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from fedanon.data.audit import VARIABLE, read_chain
 from fedanon.errors import DataError
+from fedanon.io.audit import VARIABLE, read_chain
 from fedanon.report.html import render_html
 from fedanon.report.privacy.federation_report import federation_report
 from fedanon.report.privacy.federation_result import read_result
@@ -118,8 +118,8 @@ def test_other_files_are_refused(tmp_path: Path, text: str) -> None:
 
 
 def test_a_simulation_tells_its_hospitals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from fedanon.federated.settings import RunSettings
     from fedanon.federated.simulation import simulate
+    from fedanon.learning.settings import RunSettings
 
     settings = RunSettings(dataset="randhie", method="mondrian", method_settings='{"k": 5}', clients=2, rounds=1)
     log, path = tmp_path / "log", tmp_path / "simulated.json"

@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 from fedanon.harness.tasks.release import ReleaseTask
-from fedanon.report.places import with_series
-from fedanon.report.requirement_figure import loss_and_requirement
+from fedanon.report.figures import loss_and_requirement
+from fedanon.report.grouping import with_series
 
 
 def frame(*requirements: str) -> pd.DataFrame:

@@ -9,14 +9,13 @@ import pytest
 
 from fedanon.harness.experiment import parse_experiment
 from fedanon.harness.frames import results_frame
-from fedanon.harness.pareto import choose, pareto_front
 from fedanon.harness.result_set import ResultSet
 from fedanon.report.charts import REFERENCE
 from fedanon.report.document import Table, walk
 from fedanon.report.experiment_report import experiment_report
 from fedanon.report.html import render_html
-from fedanon.report.sweep_blocks import figures_of_sweep
-from fedanon.report.sweep_points import is_sweep, points_of
+from fedanon.report.sweeps import figures_of_sweep, is_sweep, points_of
+from fedanon.sdc.pareto import choose, pareto_front
 from tests.report.conftest import MANIFEST
 
 STUDY = """

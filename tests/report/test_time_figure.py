@@ -5,8 +5,8 @@ from __future__ import annotations
 import pandas as pd
 
 from fedanon.harness.tasks.release import ReleaseTask
-from fedanon.report.places import with_series
-from fedanon.report.time_figure import loss_and_time
+from fedanon.report.figures import loss_and_time
+from fedanon.report.grouping import with_series
 
 
 def frame(measures: str) -> pd.DataFrame:

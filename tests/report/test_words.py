@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fedanon.metrics import METRICS
-from fedanon.report.words import glossary, meaning
+from fedanon.report.glossary import glossary, meaning
 
 
 def test_every_metric_has_plain_words() -> None:

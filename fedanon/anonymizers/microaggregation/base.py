@@ -9,13 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fedanon.anonymizers.base import KAnonymizer, Rng
-from fedanon.anonymizers.publishing import publish_means
+from fedanon.anonymizers.base import KAnonymizer, publish_means
 from fedanon.data.cells import Cells
 from fedanon.data.groups import Groups
-from fedanon.data.hierarchy import FloatArray
 from fedanon.data.spans import points
 from fedanon.data.table import Table
+from fedanon.types import FloatArray, Rng
 
 #: group number of every record: 0 .. c - 1, none negative
 Labels = NDArray[np.int64]
@@ -62,7 +61,7 @@ def farthest_from_mean(points: FloatArray) -> int:
 
 def join_nearest_group(points: FloatArray, labels: Labels) -> Labels:
     """The records without a group (-1) join the one with the nearest mean."""
-    from fedanon.kernels.dissolve import join_nearest
+    from fedanon.anonymizers.microaggregation._groups import join_nearest
 
     if labels.max() < 0:
         return np.zeros_like(labels)

@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedanon.anonymizers import ANONYMIZERS
-from fedanon.anonymizers.base import Rng
 from fedanon.anonymizers.microaggregation.base import Labels, Microaggregation
-from fedanon.anonymizers.microaggregation.orders import neighbor_lists
-from fedanon.data.hierarchy import FloatArray
-from fedanon.parameters import parameter
+from fedanon.anonymizers.microaggregation.successive import neighbor_lists
+from fedanon.fields import parameter
+from fedanon.types import FloatArray, Rng
 
 
 @ANONYMIZERS.register("brkga")
@@ -46,8 +45,8 @@ class Brkga(Microaggregation):
 
     def gather(self, points: FloatArray, rng: Rng) -> Labels:
         """Group of every record: the best over the numbers of groups."""
-        from fedanon.kernels.group_means import sse
-        from fedanon.kernels.medoids import medoid_groups
+        from fedanon.anonymizers.microaggregation._groups import sse
+        from fedanon.anonymizers.microaggregation._medoids import medoid_groups
 
         neighbors = neighbor_lists(points, 12 * self.k)
         best, least = np.zeros(len(points), dtype=np.int64), np.inf
@@ -61,7 +60,7 @@ class Brkga(Microaggregation):
 
     def evolve(self, points: FloatArray, neighbors: Labels, count: int, rng: Rng) -> Labels:
         """The medoids of the best chromosome after the last generation."""
-        from fedanon.kernels.medoids import mean_distances
+        from fedanon.anonymizers.microaggregation._medoids import mean_distances
 
         n_elite = max(1, round(self.elite * self.population))
         n_mutants = min(round(self.mutants * self.population), self.population - n_elite)

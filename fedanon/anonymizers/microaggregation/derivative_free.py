@@ -9,11 +9,10 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from fedanon.anonymizers import ANONYMIZERS
-from fedanon.anonymizers.base import Rng
 from fedanon.anonymizers.microaggregation.base import Labels, Microaggregation
 from fedanon.anonymizers.microaggregation.gsms import gsms_groups
-from fedanon.data.hierarchy import FloatArray
-from fedanon.parameters import parameter
+from fedanon.fields import parameter
+from fedanon.types import FloatArray, Rng
 
 #: what counts as better: more than rounding
 LEAST_GAIN = 1e-9
@@ -50,7 +49,7 @@ class DerivativeFree(Microaggregation):
         return search(points, first, self.k, self.gamma).labels
 
     def _start(self, points: FloatArray) -> Labels:
-        from fedanon.kernels.mdav import mdav
+        from fedanon.anonymizers.microaggregation._mdav import mdav
 
         return gsms_groups(points, self.k, dissolve=True) if self.start == "gsms" else np.asarray(mdav(points, self.k))
 
@@ -78,7 +77,7 @@ def search(points: FloatArray, first: Solution, k: int, gamma: int) -> Solution:
 
 def improved(points: FloatArray, labels: Labels, k: int) -> Solution:
     """HM+KM: the labels improved by h-means, the result by k-means, both kept feasible."""
-    from fedanon.kernels.means import h_means, k_means
+    from fedanon.anonymizers.microaggregation._groups import h_means, k_means
 
     return _descend(points, _descend(points, labels, k, h_means).labels, k, k_means)
 
@@ -87,8 +86,7 @@ def _descend(
     points: FloatArray, labels: Labels, k: int, heuristic: Callable[[FloatArray, Labels, int], None]
 ) -> Solution:
     """Strategy II: run the plain heuristic, fill the groups below k, repeat while the feasible result gets better."""
-    from fedanon.kernels.group_means import sse
-    from fedanon.kernels.means import fill_groups
+    from fedanon.anonymizers.microaggregation._groups import fill_groups, sse
 
     count = int(labels.max()) + 1
     current = labels.copy()
@@ -109,7 +107,7 @@ def with_count(points: FloatArray, solution: Solution, count: int) -> Labels:
 
     The paper leaves open where a new number of groups starts from.
     """
-    from fedanon.kernels.dissolve import dissolve_cheapest, split_costliest
+    from fedanon.anonymizers.microaggregation._groups import dissolve_cheapest, split_costliest
 
     labels = solution.labels.copy()
     if count > solution.n_groups:

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedanon.anonymizers import ANONYMIZERS
-from fedanon.anonymizers.base import Rng
 from fedanon.anonymizers.microaggregation.base import Labels, Microaggregation, join_nearest_group
-from fedanon.anonymizers.microaggregation.orders import sorted_along
-from fedanon.data.hierarchy import FloatArray
-from fedanon.parameters import parameter
+from fedanon.anonymizers.microaggregation.successive import sorted_along
+from fedanon.fields import parameter
+from fedanon.types import FloatArray, Rng
 
 
 @ANONYMIZERS.register("gsms")
@@ -37,8 +36,8 @@ class Gsms(Microaggregation):
 
 def gsms_groups(points: FloatArray, k: int, *, dissolve: bool = False) -> Labels:
     """Groups of at least k of the ``points``; ``dissolve`` adds the second phase of TFRP (Chang, Li & Huang 2007)."""
-    from fedanon.kernels.dissolve import dissolve_groups
-    from fedanon.kernels.gsms import gsms
+    from fedanon.anonymizers.microaggregation._groups import dissolve_groups
+    from fedanon.anonymizers.microaggregation._gsms import gsms
 
     rows = sorted_along(points)
     labels = np.empty(len(points), dtype=np.int64)

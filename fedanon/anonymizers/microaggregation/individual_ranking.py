@@ -8,17 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedanon.anonymizers import ANONYMIZERS
-from fedanon.anonymizers.base import Anonymizer, Draft, Rng, refuse_few_people
+from fedanon.anonymizers.base import Anonymizer, Draft, refuse_few_people
 from fedanon.anonymizers.microaggregation.base import Labels
+from fedanon.anonymizers.microaggregation.mhm import cut_order
 from fedanon.anonymizers.microaggregation.successive import successive_groups
-from fedanon.anonymizers.microaggregation.univariate_optimal import cut_order
 from fedanon.data.cells import Cells, Numbers
 from fedanon.data.groups import Groups
-from fedanon.data.hierarchy import FloatArray
-from fedanon.data.recoding import ColumnRecoder, PerColumn
 from fedanon.data.spans import points
 from fedanon.data.table import CodedColumn, Table
-from fedanon.parameters import parameter
+from fedanon.fields import parameter
+from fedanon.release.recoding import ColumnRecoder, PerColumn
+from fedanon.types import FloatArray, Rng
 
 
 @ANONYMIZERS.register("individual_ranking")

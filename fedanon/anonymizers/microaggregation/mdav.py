@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedanon.anonymizers import ANONYMIZERS
-from fedanon.anonymizers.base import Rng
-from fedanon.anonymizers.microaggregation.base import Labels, Microaggregation
-from fedanon.data.hierarchy import FloatArray
+from fedanon.anonymizers.microaggregation.base import Labels, Microaggregation, join_nearest_group, rest_together
+from fedanon.data.robust import whitened
+from fedanon.fields import parameter
+from fedanon.types import FloatArray, Rng
 
 
 @ANONYMIZERS.register("mdav")
@@ -25,6 +26,80 @@ class Mdav(Microaggregation):
 
     def gather(self, points: FloatArray, rng: Rng) -> Labels:
         """Group of every record."""
-        from fedanon.kernels.mdav import mdav
+        from fedanon.anonymizers.microaggregation._mdav import mdav
 
         return np.asarray(mdav(points, self.k), dtype=np.int64)
+
+
+# ---- V-MDAV: MDAV with groups of variable size ---------------------------------------------------
+
+
+@ANONYMIZERS.register("v_mdav")
+@dataclass(frozen=True, kw_only=True)
+class VMdav(Microaggregation):
+    r"""Variable-size MDAV (Solanas & Martínez-Ballesté 2006).
+
+    The record farthest from the mean of all takes its k - 1 nearest. The group then takes in its nearest outsider e, up
+    to 2k - 1 members, while
+
+    .. math:: d_{in} < \gamma \, d_{out}
+
+    where d_in is the distance of e to the nearest member and d_out that to the nearest other outsider. Fewer than k
+    records left over join the group with the nearest mean.
+    """
+
+    name = "v_mdav"
+
+    gamma: float = parameter(
+        0.2, help="how readily groups grow beyond k: 0 never, 0.2 for scattered and 1.1 for clustered data", at_least=0
+    )
+
+    def gather(self, points: FloatArray, rng: Rng) -> Labels:
+        """Group of every record."""
+        from fedanon.anonymizers.microaggregation._mdav import v_mdav
+
+        outward = np.argsort(-np.square(points - points.mean(axis=0)).sum(axis=1), kind="stable")
+        return join_nearest_group(points, v_mdav(points, outward, self.k, float(self.gamma)))
+
+
+# ---- CBFS ----------------------------------------------------------------------------------------
+
+
+@ANONYMIZERS.register("cbfs")
+@dataclass(frozen=True, kw_only=True)
+class Cbfs(Microaggregation):
+    """Centroid-based fixed size (Laszlo & Mukherjee 2005).
+
+    While k records remain, the one farthest from their mean takes its k - 1 nearest; the last n mod k records join the
+    group with the nearest mean.
+    """
+
+    name = "cbfs"
+
+    def gather(self, points: FloatArray, rng: Rng) -> Labels:
+        """Group of every record."""
+        from fedanon.anonymizers.microaggregation._mdav import outermost_first
+
+        return join_nearest_group(points, outermost_first(points, points, self.k, self.k))
+
+
+# ---- RMD -----------------------------------------------------------------------------------------
+
+
+@ANONYMIZERS.register("rmd")
+@dataclass(frozen=True, kw_only=True)
+class RobustMahalanobis(Microaggregation):
+    """Robust Mahalanobis distances choose the next record, Euclidean ones its group (as sdcMicro's 'rmd').
+
+    While 2k records remain, the one with the largest distance to their mean, in the metric of a robust covariance of
+    all records (MCD), takes its k - 1 nearest; the rest is the last group. Unlike sdcMicro this also works where the
+    covariance is singular: see :func:`fedanon.data.robust.mcd`.
+    """
+
+    name = "rmd"
+
+    def gather(self, points: FloatArray, rng: Rng) -> Labels:
+        """Group of every record."""
+        from fedanon.anonymizers.microaggregation._mdav import outermost_first
+
+        return rest_together(outermost_first(points, whitened(points, rng), self.k, 2 * self.k))

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fedanon.anonymizers import ANONYMIZERS
-from fedanon.anonymizers.base import Rng
-from fedanon.anonymizers.microaggregation.base import Labels, Microaggregation
-from fedanon.anonymizers.microaggregation.clusters import k_means_clusters
-from fedanon.anonymizers.microaggregation.orders import Order, along_first_component
-from fedanon.data.hierarchy import FloatArray
-from fedanon.parameters import parameter
+from fedanon.anonymizers.microaggregation.base import Labels, Microaggregation, join_nearest_group
+from fedanon.fields import parameter
+from fedanon.types import FloatArray, Rng
 
 
 @ANONYMIZERS.register("simple")
@@ -72,3 +72,107 @@ def successive_groups(order: Order, k: int) -> Labels:
     labels = np.empty(n, dtype=np.int64)
     labels[order] = np.minimum(np.arange(n) // k, max(n // k - 1, 0))
     return labels
+
+
+# ---- Orders of the records in which neighbours are alike -----------------------------------------
+
+Order = NDArray[np.int64]
+
+#: neighbours of each record that 2-opt tries to link it to, and the most passes over all records
+NEIGHBORS, PASSES = 12, 50
+
+
+class Sorted(NamedTuple):
+    """The records sorted along their first principal component, as the kernels of tours want them."""
+
+    points: FloatArray
+    along: FloatArray
+    number: Order
+
+
+def first_component(points: FloatArray) -> FloatArray:
+    """Scores of the first principal component of the covariance; its largest loading is positive."""
+    centered = points - points.mean(axis=0)
+    loadings = np.linalg.eigh(centered.T @ centered)[1][:, -1]
+    loadings = loadings * np.sign(loadings[np.argmax(np.abs(loadings))])
+    return np.asarray(centered @ loadings)
+
+
+def along_first_component(points: FloatArray) -> Order:
+    """The order of the records along their first principal component; one column is simply sorted."""
+    return np.argsort(first_component(points), kind="stable")
+
+
+def sorted_along(points: FloatArray) -> Sorted:
+    """The records in the order of their first principal component."""
+    along = first_component(points)
+    number = np.argsort(along, kind="stable")
+    return Sorted(np.ascontiguousarray(points[number]), along[number], number)
+
+
+def nearest_point_next(points: FloatArray, start: int) -> Order:
+    """The order in which each record is followed by the nearest not yet visited. Exact, O(n) memory."""
+    from fedanon.anonymizers.microaggregation._orders import nearest_next
+
+    rows = sorted_along(points)
+    return np.asarray(rows.number[nearest_next(*rows, _place(rows, start))])
+
+
+def neighbor_lists(points: FloatArray, count: int) -> NDArray[np.int64]:
+    """The ``count`` nearest other records of every record, nearest first; fewer where there are not as many."""
+    from fedanon.anonymizers.microaggregation._neighbors import nearest_neighbors
+
+    rows = sorted_along(points)
+    near = np.empty((len(points), min(count, len(points) - 1)), dtype=np.int64)
+    near[rows.number] = rows.number[nearest_neighbors(*rows, near.shape[1])]
+    return near
+
+
+def closed_tours(points: FloatArray, starts: Iterable[int]) -> Iterator[Order]:
+    """Short closed tours, one from each start: nearest point next, then 2-opt over neighbour lists."""
+    from fedanon.anonymizers.microaggregation._neighbors import nearest_neighbors
+    from fedanon.anonymizers.microaggregation._orders import nearest_next, two_opt
+
+    rows = sorted_along(points)
+    neighbors = nearest_neighbors(*rows, min(NEIGHBORS, len(points) - 1))
+    for start in starts:
+        tour = nearest_next(*rows, _place(rows, start))
+        two_opt(rows.points, tour, neighbors, PASSES)
+        yield rows.number[tour]
+
+
+def _place(rows: Sorted, record: int) -> int:
+    """Where a record lies among the sorted ones."""
+    return int(np.flatnonzero(rows.number == record)[0])
+
+
+# ---- Plain clusters of the records, the first step of methods that work inside clusters ----------
+
+
+def k_means_clusters(points: FloatArray, count: int, rng: Rng, *, at_least: int) -> Labels:
+    """At most ``count`` clusters, numbered 0, 1, ..., of ``at_least`` records each, by k-means from k-means++ centres.
+
+    The records of smaller clusters join the cluster with the nearest mean; if all are smaller, there is one cluster.
+    """
+    from fedanon.anonymizers.microaggregation._groups import k_means
+
+    centers = points[_spread_out(points, count, rng)]
+    labels = np.argmin(_squared_distances(points, centers), axis=1)
+    k_means(points, labels, len(centers))
+    small = np.bincount(labels, minlength=len(centers)) < at_least
+    labels = join_nearest_group(points, np.where(small[labels], -1, labels))
+    return np.unique(labels, return_inverse=True)[1]
+
+
+def _spread_out(points: FloatArray, count: int, rng: Rng) -> list[int]:
+    """k-means++ (Arthur & Vassilvitskii 2007): each record drawn with its squared distance to those drawn before."""
+    chosen = [int(rng.integers(len(points)))]
+    nearest = _squared_distances(points, points[chosen])[:, 0]
+    while len(chosen) < count and nearest.sum() > 0:
+        chosen.append(int(rng.choice(len(points), p=nearest / nearest.sum())))
+        nearest = np.minimum(nearest, _squared_distances(points, points[chosen[-1:]])[:, 0])
+    return chosen
+
+
+def _squared_distances(points: FloatArray, centers: FloatArray) -> FloatArray:
+    return np.stack([np.square(points - center).sum(axis=1) for center in centers], axis=1)

@@ -45,4 +45,4 @@ class Dataset:
     sources: Mapping[str, Source] = field(default_factory=dict)
 
 
-DATASETS: Registry[Dataset] = Registry("data set", __name__)
+DATASETS: Registry[Dataset] = Registry("data set", __name__, group="fedanon.datasets")

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import pandas as pd
 
-from fedanon.data.arx import read_arx_hierarchy
 from fedanon.data.catalog import DATASETS, Dataset
 from fedanon.data.catalog.adult import complete_rows
 from fedanon.data.catalog.files import need
-from fedanon.data.csv_file import read_frame
-from fedanon.data.hierarchy import Hierarchy
+from fedanon.data.hierarchy import Hierarchy, read_arx_hierarchy
 from fedanon.data.schema import Attribute, Categorical, Numeric, Role, Schema
 from fedanon.data.table import Table
+from fedanon.io.csv import read_frame
 
 CLIENTS = 10
 QUASI_IDENTIFIERS = (

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fedanon.errors import ConfigError, DataError
-from fedanon.federated.deployment.keys import new_key
+from fedanon.io.keys import new_key
 
 if TYPE_CHECKING:
     from cryptography import x509
@@ -91,7 +91,7 @@ def days_left(path: Path) -> float:
     return (found.not_valid_after_utc - datetime.now(UTC)) / timedelta(days=1)
 
 
-# ---- X.509 ------------------------------------------------------------------------------------------
+# ---- X.509 ---------------------------------------------------------------------------------------
 
 
 def _loaded(authority: Certified) -> tuple[x509.Certificate, EllipticCurvePrivateKey]:

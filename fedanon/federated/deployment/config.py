@@ -9,11 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fedanon import parameters
 from fedanon.errors import ConfigError
-from fedanon.federated.settings import RunSettings
-from fedanon.federated.together.disclosure import read_rules
-from fedanon.parameters import parameter
+from fedanon.fields import build, check_fields, parameter
+from fedanon.joint.disclosure import read_rules
+from fedanon.learning.settings import RunSettings
 
 SERVER_FILE = "server.toml"
 NODE_FILE = "node.toml"
@@ -33,7 +32,7 @@ class ServerConfig:
     run: RunSettings = field(default_factory=RunSettings)
 
     def __post_init__(self) -> None:
-        parameters.check(self)
+        check_fields(self)
         if self.run.protocol != "corrected":
             raise ConfigError("The protocol 'as_published' is for simulations only.")
         if self.run.hostile:
@@ -49,7 +48,7 @@ class ServerConfig:
         """From the folder of a server."""
         values = _read(folder, SERVER_FILE)
         run = {name: _scalar(name, value) for name, value in values.pop("run", {}).items()}
-        return parameters.build(cls, {**values, "run": parameters.build(RunSettings, run)})
+        return build(cls, {**values, "run": build(RunSettings, run)})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +78,7 @@ class NodeConfig:
     )
 
     def __post_init__(self) -> None:
-        parameters.check(self)
+        check_fields(self)
         host, colon, port = self.server.rpartition(":")
         if not (host and colon and port.isdigit()):
             raise ConfigError("The server of a node must be HOST:PORT.")
@@ -88,7 +87,7 @@ class NodeConfig:
     @classmethod
     def read(cls, folder: Path) -> NodeConfig:
         """From the folder of a node."""
-        return parameters.build(cls, _read(folder, NODE_FILE))
+        return build(cls, _read(folder, NODE_FILE))
 
     def for_flower(self, folder: Path) -> dict[str, Any]:
         """The node config its app reads; paths count from the node's folder."""

@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fedanon.data.atomic import atomic_write
+from fedanon._version import __version__
 from fedanon.errors import ConfigError, DataError
+from fedanon.io.atomic import atomic_write
+from fedanon.learning.settings import RunSettings
 
 FOLDER_MODE = 0o700
 FILE_MODE = 0o600
@@ -39,3 +41,40 @@ def write_private(path: Path, data: bytes | str) -> None:
 def toml_text(values: Mapping[str, Any]) -> str:
     """Scalars as TOML; the strings of JSON are strings of TOML."""
     return "".join(f"{name} = {json.dumps(value, ensure_ascii=False)}\n" for name, value in values.items())
+
+
+# ---- The Flower app of a run ---------------------------------------------------------------------
+
+APP = '''"""The app of this federation: the installed fedanon."""
+
+from fedanon.federated.client import client_app
+from fedanon.federated.deployment.serving import deployed_server_app
+
+client = client_app()
+server = deployed_server_app()
+'''
+
+PROJECT = f"""[build-system]
+requires = ["hatchling"]
+build-backend = "hatchling.build"
+[project]
+name = "federation"
+version = "{__version__}"
+description = "A run of fedanon"
+license = "Apache-2.0"
+dependencies = ["fedanon"]
+[tool.flwr.app]
+publisher = "fedanon"
+[tool.flwr.app.components]
+serverapp = "federation:server"
+clientapp = "federation:client"
+[tool.flwr.app.config]
+"""
+
+
+def write_bundle(folder: Path, settings: RunSettings) -> Path:
+    """Write the app into ``folder``; `flwr run` takes it from there."""
+    private_folder(folder)
+    write_private(folder / "federation.py", APP)
+    write_private(folder / "pyproject.toml", PROJECT + toml_text(settings.to_config()))
+    return folder

@@ -13,10 +13,10 @@ from types import TracebackType
 from typing import Any
 
 from fedanon.errors import ConfigError, InfeasibleError
-from fedanon.federated.deployment import flower
-from fedanon.federated.deployment.children import end, running
+from fedanon.federated.deployment import processes
 from fedanon.federated.deployment.config import ServerConfig
 from fedanon.federated.deployment.folders import private_folder, toml_text, write_private
+from fedanon.federated.deployment.processes import end, running
 from fedanon.federated.deployment.serving import FOLDER_VARIABLE, SECURITY_VARIABLE
 
 #: a SuperLink that ends is noticed at once; this is for one that hangs, and a busy machine takes its time
@@ -55,7 +55,7 @@ class Link:
             # a proxy on this machine may say on whose behalf a request comes: the fence relies on it
             "FORWARDED_ALLOW_IPS": ",".join(dict.fromkeys(("127.0.0.1", self._config.here))),
         }
-        return flower.environment(home) | more
+        return processes.environment(home) | more
 
     def is_up(self) -> bool:
         """Whether something answers at the port."""
@@ -68,7 +68,7 @@ class Link:
     def stream(self, arguments: Sequence[str]) -> None:
         """Run `flwr` and show what it says, for as long as the SuperLink lives."""
         assert self._process is not None
-        with running([flower.command("flwr"), *arguments], self.environment) as client:
+        with running([processes.command("flwr"), *arguments], self.environment) as client:
             while client.poll() is None:
                 if self._process.poll() is not None:
                     raise InfeasibleError("The SuperLink ended during the run; superlink.log says why.")

@@ -9,13 +9,13 @@ from dataclasses import asdict
 from pathlib import Path
 
 from fedanon.errors import ConfigError, InfeasibleError
-from fedanon.federated.deployment import flower, worker
+from fedanon.federated.deployment import processes, worker
 from fedanon.federated.deployment.certificates import read_in_force
-from fedanon.federated.deployment.children import leaving_on_signals, running
 from fedanon.federated.deployment.config import NODE_FILE, NodeConfig
 from fedanon.federated.deployment.folders import new_private_folder, private_folder, toml_text, write_private
-from fedanon.federated.deployment.keys import node_keys
-from fedanon.federated.together.signing import Identity
+from fedanon.federated.deployment.processes import leaving_on_signals, running
+from fedanon.io.keys import node_keys
+from fedanon.joint.signing import Identity
 
 KEY = "node.key"
 PUBLIC_KEY = "node.pub"
@@ -61,11 +61,11 @@ class NodeFolder:
         Identity.of(self.config.for_flower(self.folder))  # likewise told at once
         path = self.folder / "flower-node.toml"
         write_private(path, toml_text(self.config.for_flower(self.folder)))
-        start = [flower.command("flower-supernode"), "--superlink", self.config.server, "--node-config", str(path)]
+        start = [processes.command("flower-supernode"), "--superlink", self.config.server, "--node-config", str(path)]
         start += ["--host", "127.0.0.1", "--port", str(_free_port())]
         start += ["--insecure"] if insecure else self._secure()
         first = worker.install_command(self.folder / "bin")
-        return start, flower.environment(private_folder(self.folder / "flower"), first=first)
+        return start, processes.environment(private_folder(self.folder / "flower"), first=first)
 
     def run(self, *, insecure: bool, tries: int = 0, pause: float = 5.0) -> None:
         """Take part in runs until ended; a server that is away or does not know the key yet is tried again.
@@ -96,8 +96,8 @@ class NodeFolder:
 
     def _check_table(self) -> None:
         """A table that cannot be read is told here, at once, to the people who can mend it."""
-        from fedanon.data.csv_file import read_table
         from fedanon.data.schema import Schema
+        from fedanon.io.csv import read_table
 
         schema = Schema.read(self.folder / self.config.schema)
         read_table(self.folder / self.config.data, schema, missing=self.config.missing)  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from fedanon.errors import InfeasibleError
-from fedanon.federated.deployment import flower
+from fedanon.federated.deployment import processes
 
 GONE = "unregistered"
 DONE = "registered "
@@ -26,7 +26,7 @@ def let_in(keys: Sequence[Path], link: str, env: Mapping[str, str]) -> list[str]
         If the SuperLink could not be told, so that a key may be let in that should not.
     """
     command = ["-m", __name__, link, *map(str, keys)]
-    told, said = flower.call_python(command, env, seconds=120 + 5 * len(keys))
+    told, said = processes.call_python(command, env, seconds=120 + 5 * len(keys))
     if not told:
         raise InfeasibleError("The SuperLink could not be told which nodes may take part.")
     done = {line.removeprefix(DONE) for line in said.splitlines() if line.startswith(DONE)}

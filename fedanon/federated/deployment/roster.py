@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fedanon.errors import ConfigError, DataError
 from fedanon.federated.deployment.folders import private_folder, write_private
-from fedanon.federated.deployment.keys import check_public_key
+from fedanon.io.keys import check_public_key
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 

@@ -7,7 +7,6 @@ import shutil
 from pathlib import Path
 
 from fedanon.errors import ConfigError, InfeasibleError
-from fedanon.federated.deployment.bundle import write_bundle
 from fedanon.federated.deployment.certificates import (
     LOCAL,
     Certified,
@@ -16,10 +15,10 @@ from fedanon.federated.deployment.certificates import (
     new_certificate,
     read_in_force,
 )
-from fedanon.federated.deployment.children import leaving_on_signals
 from fedanon.federated.deployment.config import EVERYWHERE, SERVER_FILE, ServerConfig
-from fedanon.federated.deployment.folders import new_private_folder, toml_text, write_private
+from fedanon.federated.deployment.folders import new_private_folder, toml_text, write_bundle, write_private
 from fedanon.federated.deployment.link import Link
+from fedanon.federated.deployment.processes import leaving_on_signals
 from fedanon.federated.deployment.registering import let_in
 from fedanon.federated.deployment.roster import Roster
 from fedanon.federated.deployment.serving import checkpoints_in, result_path

@@ -15,14 +15,14 @@ from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
 from fedanon._version import __version__
-from fedanon.data.audit import audit
-from fedanon.data.manifest import file_sha256
 from fedanon.errors import ConfigError
-from fedanon.federated.checkpoints import Checkpoints
 from fedanon.federated.deployment.config import ServerConfig
 from fedanon.federated.deployment.folders import private_folder, write_private
 from fedanon.federated.server import Federation, Outcome, server_app, wait_for_nodes
-from fedanon.federated.settings import RunSettings
+from fedanon.io.audit import audit
+from fedanon.io.manifest import file_sha256
+from fedanon.learning.checkpoints import Checkpoints
+from fedanon.learning.settings import RunSettings
 
 FOLDER_VARIABLE = "FEDANON_SERVER_FOLDER"
 SECURITY_VARIABLE = "FEDANON_SECURITY"

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from fedanon.federated.deployment import flower
-from fedanon.federated.deployment.conduct import conduct
+from fedanon.federated.deployment import processes
 from fedanon.federated.deployment.link import Link
 from fedanon.federated.deployment.server import Server
 from fedanon.federated.deployment.serving import checkpoints_in, result_path
+from fedanon.learning.checkpoints import Checkpoint
+from fedanon.learning.suspicion import Evidence
 
 
 def status(folder: Path, *, insecure: bool = False) -> dict[str, Any]:
@@ -36,9 +38,37 @@ def status(folder: Path, *, insecure: bool = False) -> dict[str, Any]:
 
 
 def _ask(link: Link, what: str, *command: str) -> list[dict[str, Any]]:
-    done, said = flower.call([*command, link.NAME, "--format", "json"], link.environment)
+    done, said = processes.call([*command, link.NAME, "--format", "json"], link.environment)
     try:
         found = json.loads(said[said.index("{") :]) if done else {}
     except ValueError:
         return []
     return list(found.get(what, []))
+
+
+# ---- How each client has behaved in a run, as the checkpoint tells -------------------------------
+
+
+def conduct(checkpoint: Checkpoint) -> list[dict[str, Any]]:
+    """All clients of whom anything is known, those to look at first in front.
+
+    An entry counts what was left out, by reason, and the answers that are missing; the rest is the evidence on the
+    client's updates (:mod:`fedanon.learning.suspicion`), and whether it is enough to suspect it.
+    """
+    evidence = {int(client): Evidence(**kept) for client, kept in checkpoint.evidence.items()}
+    faults = checkpoint.rejected + checkpoint.silent
+    clients = sorted(evidence.keys() | {fault["client"] for fault in faults})
+    found = [_of_client(client, checkpoint, evidence.get(client, Evidence())) for client in clients]
+    return sorted(found, key=lambda entry: (not entry["suspect"], -entry["left_out"], -entry["no_answer"]))
+
+
+def _of_client(client: int, checkpoint: Checkpoint, evidence: Evidence) -> dict[str, Any]:
+    reasons = Counter(entry["reason"] for entry in checkpoint.rejected if entry["client"] == client)
+    return {
+        "client": client,
+        "suspect": evidence.is_suspect,
+        "left_out": reasons.total(),
+        "reasons": dict(reasons),
+        "no_answer": sum(entry["client"] == client for entry in checkpoint.silent),
+        **evidence.told(),
+    }

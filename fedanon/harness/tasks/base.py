@@ -8,13 +8,12 @@ from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Any
 
-from fedanon import parameters
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.anonymizers.base import Anonymizer
 from fedanon.data.datasets import load
 from fedanon.data.table import Table
+from fedanon.fields import build, check_fields, parameter
 from fedanon.models.target import target
-from fedanon.parameters import parameter
 
 #: the partition of a table that stays in one place
 WHOLE = "whole"
@@ -44,7 +43,7 @@ class Task(ABC):
     seed: int = parameter(0, help="seed of everything", at_least=0)
 
     def __post_init__(self) -> None:
-        parameters.check(self)
+        check_fields(self)
 
     @abstractmethod
     def run(self) -> Outcome:
@@ -74,7 +73,7 @@ class MethodTask(Task):
 
     def anonymizer(self) -> Anonymizer:
         """The method with its parameters."""
-        built: Anonymizer = parameters.build(self.component(self.method), self.method_settings())
+        built: Anonymizer = build(self.component(self.method), self.method_settings())
         return built
 
     def method_settings(self) -> dict[str, Any]:

@@ -8,14 +8,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from fedanon.fields import parameter
 from fedanon.harness.tasks import TASKS
 from fedanon.harness.tasks.base import MethodTask, Outcome, majority_share, whole_table
-from fedanon.models.centralised import fit_predict
+from fedanon.models.centralized import fit_predict
 from fedanon.models.encoding import Encoding
-from fedanon.models.published_values import one_hot_published
 from fedanon.models.scores import classification_scores
 from fedanon.models.target import target
-from fedanon.parameters import parameter
+from fedanon.models.thesis_encoding import one_hot_published
 
 TEST_SHARE = 0.3
 #: of the thesis's split

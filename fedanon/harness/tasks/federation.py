@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import logging
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from fedanon.errors import ConfigError
+from fedanon.fields import parameter
 from fedanon.harness.tasks import TASKS
 from fedanon.harness.tasks.base import MethodTask, Outcome, majority_share, table_hash, whole_table
-from fedanon.parameters import parameter
 
 #: of the last rounds, a mean is reported beside the final value: bagging over few clients swings from round to round
 LAST = 20
@@ -40,7 +41,7 @@ class FederationTask(MethodTask):
     @classmethod
     def component(cls, method: str) -> type[Any]:
         """The method by name: one of a single table, or one that all clients apply together."""
-        from fedanon.federated.together import TOGETHER
+        from fedanon.joint import TOGETHER
 
         return TOGETHER[method] if method in TOGETHER else super().component(method)
 
@@ -67,7 +68,7 @@ class FederationTask(MethodTask):
         return super().data_hashes() | ({self.holdout: table_hash(self.holdout)} if self.holdout else {})
 
     def _run_settings(self) -> Any:
-        from fedanon.federated.settings import RunSettings
+        from fedanon.learning.settings import RunSettings
 
         same = (
             "dataset partition clients method model model_settings strategy strategy_settings dp_settings rounds "
@@ -77,7 +78,7 @@ class FederationTask(MethodTask):
         return RunSettings(**values, method_settings=json.dumps(self.method_settings()))
 
     def _holdout_scores(self, parameters: Any) -> dict[str, float]:
-        from fedanon.federated.node import make_model
+        from fedanon.learning.node import make_model
         from fedanon.models.encoding import Encoding
         from fedanon.models.scores import classification_scores
         from fedanon.models.target import target
@@ -103,3 +104,39 @@ def _curves(rounds: list[dict[str, Any]]) -> dict[str, dict[int, float]]:
 def _mean_of_last(curve: dict[int, float], rounds: int) -> float:
     last = [value for number, value in curve.items() if number > rounds - LAST]
     return sum(last) / len(last)
+
+
+# ---- A federated run with hostile clients --------------------------------------------------------
+
+
+@TASKS.register("hostile")
+@dataclass(frozen=True, kw_only=True)
+class HostileTask(FederationTask):
+    """Some clients tamper with what they send.
+
+    A task of its own, so that the cells of honest federations keep their names.
+    """
+
+    hostile: int = parameter(0, help="number of hostile clients", at_least=0)
+    tampering: str = parameter("sign_flip", help="what they do")
+    tampering_settings: str = parameter("{}", help="parameters of the tampering, as JSON")
+    max_move: float = parameter(5.0, help="a step this many times the round's median is left out; 0: none", at_least=0)
+    exclude_suspects: bool = parameter(False, help="leave out clients whose updates are unlike the others'")
+
+    def run(self) -> Outcome:
+        """The final scores, the success of a backdoor, updates refused, and suspects named rightly and wrongly."""
+        from fedanon.federated.simulation import simulate
+
+        logging.getLogger("fedanon").setLevel(logging.ERROR)
+        result = simulate(self._run_settings()).to_dict()
+        hostile, suspects = set(result.get("hostile", [])), {entry["client"] for entry in result["suspects"]}
+        names = ("auc_pooled", "accuracy", "log_loss", "backdoor_rate")
+        measures = {name: float(result[name]) for name in names if name in result}
+        measures["refused_updates"] = float(len(result["rejected"]))
+        measures["suspects_right"] = float(len(suspects & hostile))
+        measures["suspects_wrong"] = float(len(suspects - hostile))
+        return Outcome(measures)
+
+    def _run_settings(self) -> Any:
+        more = ("hostile", "tampering", "tampering_settings", "max_move", "exclude_suspects")
+        return dataclasses.replace(super()._run_settings(), **{name: getattr(self, name) for name in more})

@@ -10,13 +10,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fedanon.data.release import Release
 from fedanon.data.table import Table
+from fedanon.fields import parameter
 from fedanon.harness.tasks import TASKS
 from fedanon.harness.tasks.base import MethodTask, Outcome, whole_table
-from fedanon.parameters import parameter
-
-IndexArray = NDArray[np.int64]
+from fedanon.release.release import Release
+from fedanon.types import IndexArray
 
 
 @TASKS.register("hospitals")
@@ -37,7 +36,7 @@ class HospitalsTask(MethodTask):
     @classmethod
     def component(cls, method: str) -> type[Any]:
         """The method by name: one of a single table, or one that all hospitals apply together."""
-        from fedanon.federated.together import TOGETHER
+        from fedanon.joint import TOGETHER
 
         return TOGETHER[method] if method in TOGETHER else super().component(method)
 
@@ -60,13 +59,13 @@ class HospitalsTask(MethodTask):
         return home, np.where(rng.random(n_rows) < self.second, other, -1)
 
     def _releases(self, tables: Sequence[Table]) -> list[Release]:
-        from fedanon.federated.together import TOGETHER
+        from fedanon.joint import TOGETHER
 
         if self.method not in TOGETHER:
             anonymizer = self.anonymizer()
             return [anonymizer.anonymize(t, rng=np.random.default_rng([self.seed, i])) for i, t in enumerate(tables)]
-        from fedanon.federated.together.hospital import Hospital
-        from fedanon.federated.together.in_process import agree
+        from fedanon.joint.hospital import Hospital
+        from fedanon.joint.protocol import agree
 
         method: Any = self.anonymizer()
         hospitals = [Hospital(table, method, number, self.seed) for number, table in enumerate(tables)]

@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from fedanon.anonymizers.das.method import elbow
 from fedanon.data.datasets import load
 from fedanon.data.partition import parse_partition
 from fedanon.data.table import Table
+from fedanon.fields import parameter
 from fedanon.harness.tasks import TASKS
-from fedanon.harness.tasks.base import WHOLE, MethodTask, Outcome, whole_table
+from fedanon.harness.tasks.base import WHOLE, MethodTask, Outcome, Task, whole_table
 from fedanon.metrics import METRICS, evaluate
-from fedanon.parameters import parameter
 
 #: a measure of the making of a release; unlike the others it differs from run to run
 CPU_SECONDS = "cpu_seconds"
@@ -76,3 +77,17 @@ class ReleaseTask(MethodTask):
         wanted = None if self.partition.startswith("by:") else self.clients
         rng = np.random.default_rng([self.seed, *b"partition"])
         yield from (table.take(rows) for rows in parse_partition(self.partition)(table, wanted, rng))
+
+
+# ---- How many groups the elbow of DAS finds in every numeric quasi-identifier (tables 6 ----------
+
+
+@TASKS.register("elbow")
+@dataclass(frozen=True, kw_only=True)
+class ElbowTask(Task):
+    """Number of groups by column."""
+
+    def run(self) -> Outcome:
+        """One measure a column, `groups age` and the like."""
+        columns = whole_table(self.dataset).columns
+        return Outcome({f"groups {c.name}": float(elbow(c.values)) for c in columns if c.values is not None})

@@ -13,22 +13,22 @@ from numpy.typing import NDArray
 
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.anonymizers.base import Anonymizer
-from fedanon.attacks.scene import Scene
+from fedanon.attacks.context import Scene
 from fedanon.attacks.suite import Report as AttackReport
 from fedanon.attacks.suite import attack_scene, suite
 from fedanon.data.cells import Cells
-from fedanon.data.manifest import Manifest, file_sha256
-from fedanon.data.reconstruction import reconstruct
-from fedanon.data.release import Release
-from fedanon.data.release_file import ReleasedFrame, read_release
 from fedanon.data.schema import Schema
 from fedanon.data.table import Table
 from fedanon.errors import FedanonError
-from fedanon.parameters import build
+from fedanon.fields import build
+from fedanon.io.manifest import Manifest, file_sha256
+from fedanon.io.release_file import ReleasedFrame, read_release
 from fedanon.privacy.base import Rows
-from fedanon.privacy.population import Population
-from fedanon.privacy.released import cells_of_classes
-from fedanon.privacy.verdicts import Promise, Verdict, claimed_models, judge_claim
+from fedanon.privacy.models.population import Population
+from fedanon.release.reconstruction import reconstruct
+from fedanon.release.release import Release
+from fedanon.release.released import cells_of_classes
+from fedanon.release.verdicts import Promise, Verdict, claimed_models, judge_claim
 
 #: of the attacks
 SEED = 0

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fedanon._version import __version__
-from fedanon.attacks.intervals import wilson
-from fedanon.privacy.k_anonymity import KAnonymity
+from fedanon.attacks.base import wilson
+from fedanon.privacy.models.k_anonymity import KAnonymity
 from fedanon.report.document import Block, Cell, Code, Column, Document, Facts, Note, Paragraph, Section, Table
 from fedanon.report.numbers import NOTHING
+from fedanon.report.privacy.claims import TONES, promise, verdict_cell, verdict_table
 from fedanon.report.privacy.federation_result import FederationResult, NodeResult
 from fedanon.report.privacy.language import Language
-from fedanon.report.privacy.section_claims import TONES, promise, verdict_cell, verdict_table
-from fedanon.report.privacy.section_impact import impact_section
-from fedanon.report.privacy.section_limits import limits_section
-from fedanon.report.privacy.section_origin import hash_table, parameter_table
+from fedanon.report.privacy.limits import impact_section, limits_section
+from fedanon.report.privacy.origin import hash_table, parameter_table
 
 LINKED = "linkage_expected_share"
 
@@ -78,7 +77,7 @@ def _largest(result: FederationResult) -> float | None:
     return max((float(node.measures[LINKED]) for node in result.nodes if LINKED in node.measures), default=None)
 
 
-# ---- hospitals ----------------------------------------------------------------------------------
+# ---- hospitals -----------------------------------------------------------------------------------
 
 
 def _hospitals(result: FederationResult, say: Language) -> Section:
@@ -161,7 +160,7 @@ def _events(result: FederationResult, say: Language) -> Iterator[Block]:
         yield Paragraph(say("federation.security", security=f"`{result.document['security']}`"))
 
 
-# ---- what follows -------------------------------------------------------------------------------
+# ---- what follows --------------------------------------------------------------------------------
 
 
 def _limits(result: FederationResult, say: Language) -> Iterator[str]:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from fedanon.data.manifest import file_sha256
 from fedanon.errors import DataError
+from fedanon.io.manifest import file_sha256
 
 Scope = Literal["node", "federation", "none"]
 

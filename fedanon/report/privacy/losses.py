@@ -1,17 +1,100 @@
-"""What every quasi-identifier lost, from the published cells and, if they are at hand, from the originals."""
+"""What the release lost: suppression, and detail column by column."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from fedanon.data.cells import Cells, Intervals, Nodes, is_suppressed
-from fedanon.data.hierarchy import FloatArray
 from fedanon.data.schema import Categorical, Numeric
-from fedanon.metrics.information_loss import ncp_by_column
-from fedanon.metrics.truthfulness import truthfulness_by_column
+from fedanon.metrics.information_loss import ncp_by_column, truthfulness_by_column
+from fedanon.report.charts import Panel, Series
+from fedanon.report.document import Block, Cell, Column, Facts, Figure, Note, Section, Table, Tone
 from fedanon.report.privacy.evidence import Evidence
+from fedanon.report.privacy.language import Language
+from fedanon.types import FloatArray
+
+
+def losses_section(evidence: Evidence, losses: Sequence[ColumnLoss], say: Language) -> Section:
+    """Suppressed rows, mean loss, how the rows fared in every column, and its numbers."""
+    blocks: list[Block] = [Facts(_facts(evidence, losses, say))]
+    if not is_truthful(evidence, losses):
+        blocks.append(Note(say("losses.untrue_title"), (say("losses.untrue"),), "warning"))
+    if losses:
+        blocks += [_spread(losses, say), _table(losses, say)]
+    return Section(say("losses.title"), tuple(blocks))
+
+
+def mean_loss(losses: Sequence[ColumnLoss]) -> float | None:
+    """Over the columns: from the originals if they were at hand, else of the published cells."""
+    values = [one.loss if one.measured is None else one.measured for one in losses]
+    return sum(values) / len(values) if values else None
+
+
+def is_truthful(evidence: Evidence, losses: Sequence[ColumnLoss]) -> bool:
+    """Whether published cells hold the original values, measured or promised by the method."""
+    measured = [one.true for one in losses if one.true is not None]
+    if measured:
+        return min(measured) == 1
+    return evidence.anonymizer is None or evidence.anonymizer.truthful
+
+
+def _facts(evidence: Evidence, losses: Sequence[ColumnLoss], say: Language) -> tuple[tuple[str, str], ...]:
+    rows = len(evidence.released)
+    return (
+        (
+            say("losses.suppressed"),
+            say("losses.of_rows", n=evidence.suppressed, share=say.share(evidence.suppressed / rows), rows=rows),
+        ),
+        (say("losses.mean"), say.share(mean_loss(losses))),
+    )
+
+
+def _spread(losses: Sequence[ColumnLoss], say: Language) -> Figure:
+    titles = [say("losses.exact"), *(say("losses.up_to", share=say.share(end / 10)) for end in range(1, 11))]
+    columns = (Column(say("columns.column")), *(Column(title, numeric=True) for title in titles))
+    rows = tuple((Cell(f"`{one.column}`"), *(Cell(say.share(value), value) for value in one.by_bin)) for one in losses)
+    table = Table(say("losses.spread_table"), columns, rows)
+    panels = tuple(_bars(one, say) for one in losses)
+    return Figure("loss-spread", say("losses.spread"), say("losses.spread_caption"), panels, table)
+
+
+def _bars(one: ColumnLoss, say: Language) -> Panel:
+    places = tuple(float(i) for i in range(len(one.by_bin)))
+    bars = Series(label=say("losses.rows"), style=0, x=places, y=one.by_bin, form="bars")
+    return Panel(
+        title=say("losses.panel", column=one.column, loss=say.share(one.loss)),
+        x_label="",
+        y_label="",
+        series=(bars,),
+        x_ticks=((0.0, say("losses.exact")), (5.0, say.share(0.5)), (10.0, say.share(1.0))),
+        y_zero=True,
+        small=True,
+        words=say("losses.panel_words", column=one.column, exact=say.share(one.exact), hidden=say.share(one.hidden)),
+    )
+
+
+def _table(losses: Sequence[ColumnLoss], say: Language) -> Table:
+    names = ("loss", "exact_share", "hidden", "measured", "true")
+    columns = (Column(say("columns.column")), *(Column(say(f"losses.{name}"), numeric=True) for name in names))
+    return Table(say("losses.table"), columns, tuple(_row(one, say) for one in losses))
+
+
+def _row(one: ColumnLoss, say: Language) -> tuple[Cell, ...]:
+    tone: Tone = "bad" if one.true is not None and one.true < 1 else ""
+    return (
+        Cell(f"`{one.column}`"),
+        Cell(say.share(one.loss), one.loss),
+        Cell(say.share(one.exact), one.exact),
+        Cell(say.share(one.hidden), one.hidden),
+        Cell(say.share(one.measured), one.measured),
+        Cell(say.share(one.true), one.true, tone),
+    )
+
+
+# ---- What every quasi-identifier lost, from the published cells and, if they are at hand, from the originals ---
 
 #: upper ends of the bins of loss; the first is that of exact values
 BINS = np.concatenate([[0.0], np.linspace(0.1, 1.0, 10)])

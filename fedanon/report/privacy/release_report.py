@@ -7,22 +7,17 @@ from dataclasses import dataclass
 
 from fedanon._version import __version__
 from fedanon.attacks.suite import Report as AttackReport
-from fedanon.data.safe_harbor import Lookalike, safe_harbor
+from fedanon.data.lint import Lookalike, safe_harbor
 from fedanon.data.schema import Role
 from fedanon.report.document import Block, Document, Facts, Note
+from fedanon.report.privacy.attacks import attack_title, attacks_section, largest_gain
+from fedanon.report.privacy.claims import SensitiveFacts, claims_section, promise, sensitive_facts
 from fedanon.report.privacy.evidence import Evidence
 from fedanon.report.privacy.language import Language
-from fedanon.report.privacy.losses import ColumnLoss, column_losses
-from fedanon.report.privacy.risks import prosecutor
-from fedanon.report.privacy.section_attacks import attack_title, attacks_section, largest_gain
-from fedanon.report.privacy.section_claims import claims_section, promise
-from fedanon.report.privacy.section_columns import columns_section, harbor_section
-from fedanon.report.privacy.section_impact import impact_section
-from fedanon.report.privacy.section_limits import limits_of_release, limits_section
-from fedanon.report.privacy.section_losses import losses_section, mean_loss
-from fedanon.report.privacy.section_origin import origin_section
-from fedanon.report.privacy.section_risks import risks_section
-from fedanon.report.privacy.sensitive_facts import SensitiveFacts, sensitive_facts
+from fedanon.report.privacy.limits import impact_section, limits_of_release, limits_section
+from fedanon.report.privacy.losses import ColumnLoss, column_losses, losses_section, mean_loss
+from fedanon.report.privacy.origin import columns_section, harbor_section, origin_section
+from fedanon.report.privacy.risks import prosecutor, risks_section
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""How likely it is that a record is put to a name, for three attackers."""
+"""The risk that a record is put to a name."""
 
 from __future__ import annotations
 
@@ -7,10 +7,52 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedanon.attacks.intervals import Z
-from fedanon.data.hierarchy import FloatArray
-from fedanon.metrics.disclosure_risk import RISK_THRESHOLD
+from fedanon.attacks.base import Z
+from fedanon.metrics.risk import RISK_THRESHOLD
+from fedanon.report.document import Block, Cell, Column, Paragraph, Section, Table
 from fedanon.report.privacy.evidence import Evidence
+from fedanon.report.privacy.language import Language
+from fedanon.types import FloatArray
+
+
+def risks_section(evidence: Evidence, say: Language) -> Section:
+    """The three attackers of El Emam & Dankar (2008), each with an interval where chance plays a part."""
+    known = prosecutor(evidence)
+    if known is None:
+        return Section(say("risks.title"), (Paragraph(say("risks.nothing")),))
+    blocks: list[Block] = [Paragraph(say("risks.about")), _table(known, journalist(evidence), say)]
+    blocks.append(Paragraph(say("risks.above", share=say.share(known.above))))
+    if evidence.population is None:
+        blocks.append(Paragraph(say("risks.no_population")))
+    return Section(say("risks.title"), tuple(blocks))
+
+
+def _table(known: Risk, drawn: Risk | None, say: Language) -> Table:
+    columns = (
+        Column(say("risks.attacker")),
+        Column(say("risks.knows")),
+        Column(say("risks.highest"), numeric=True),
+        Column(say("risks.average"), numeric=True),
+        Column(say("risks.interval"), numeric=True),
+    )
+    rows = [_row("prosecutor", known, say)]
+    rows += [_row("journalist", drawn, say)] if drawn else []
+    rows.append(_row("marketer", known, say, highest=False))
+    return Table(say("risks.caption"), columns, tuple(rows))
+
+
+def _row(attacker: str, risk: Risk, say: Language, *, highest: bool = True) -> tuple[Cell, ...]:
+    most = risk.highest if highest else None
+    return (
+        Cell(say(f"attacker.{attacker}")),
+        Cell(say(f"attacker.{attacker}_knows")),
+        Cell(say.share(most), most),
+        Cell(say.share(risk.average), risk.average),
+        Cell(say.interval(risk.low, risk.high), risk.high),
+    )
+
+
+# ---- How likely it is that a record is put to a name, for three attackers ------------------------
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from fedanon.anonymizers.microaggregation._medoids import mean_distances, medoid_groups
 from fedanon.anonymizers.microaggregation.brkga import Brkga, crossover, decode, group_counts
-from fedanon.anonymizers.microaggregation.orders import neighbor_lists
+from fedanon.anonymizers.microaggregation.successive import neighbor_lists
 from fedanon.data.datasets import load
-from fedanon.kernels.medoids import mean_distances, medoid_groups
-from fedanon.metrics.numeric_loss import il
-from fedanon.privacy.k_anonymity import KAnonymity
+from fedanon.metrics.information_loss import il
+from fedanon.privacy.models.k_anonymity import KAnonymity
 
 
 def test_decoding_as_in_section_4_2() -> None:

@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 
 from fedanon.anonymizers import ANONYMIZERS
+from fedanon.anonymizers.microaggregation._groups import fill_groups, h_means, k_means, sse
+from fedanon.anonymizers.microaggregation._mdav import mdav
 from fedanon.anonymizers.microaggregation.derivative_free import DerivativeFree, Solution, improved, search, with_count
 from fedanon.data.datasets import load
-from fedanon.data.hierarchy import FloatArray
-from fedanon.kernels.group_means import sse
-from fedanon.kernels.mdav import mdav
-from fedanon.kernels.means import fill_groups, h_means, k_means
-from fedanon.metrics.numeric_loss import il
+from fedanon.metrics.information_loss import il
+from fedanon.types import FloatArray
 
 GRID = [(name, k, start) for name in ("tarragona", "census") for k in (3, 5, 10) for start in ("mdav", "gsms")]
 

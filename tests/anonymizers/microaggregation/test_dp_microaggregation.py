@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from fedanon.anonymizers.microaggregation.dp_microaggregation import DpMicroaggregation
-from fedanon.anonymizers.microaggregation.insensitive import (
+from fedanon.anonymizers.microaggregation.dp_microaggregation import (
     STEPS,
+    DpMicroaggregation,
     Order,
     Steps,
     group_shares,
@@ -22,11 +22,11 @@ from fedanon.anonymizers.microaggregation.insensitive import (
 )
 from fedanon.anonymizers.microaggregation.mdav import Mdav
 from fedanon.data.groups import Groups
-from fedanon.data.release import Release
 from fedanon.data.schema import Categorical, Numeric, Role, Schema
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError, InfeasibleError
-from fedanon.privacy.differential_privacy import DifferentialPrivacy, Sensitivity
+from fedanon.privacy.models.differential_privacy import DifferentialPrivacy, Sensitivity
+from fedanon.release.release import Release
 
 QUASI = Role.QUASI_IDENTIFYING
 ORDERS: list[Order] = ["curve", "corner"]

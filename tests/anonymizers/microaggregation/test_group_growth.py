@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from fedanon.anonymizers.microaggregation.gsms import gsms_groups
-from fedanon.anonymizers.microaggregation.v_mdav import VMdav
-from fedanon.data.hierarchy import FloatArray
+from fedanon.anonymizers.microaggregation.mdav import VMdav
+from fedanon.types import FloatArray
 
 
 def v_mdav(points: FloatArray, k: int, gamma: float) -> np.ndarray:

@@ -7,7 +7,7 @@ import pytest
 from fedanon.anonymizers.microaggregation.mdav import Mdav
 from fedanon.data.datasets import load
 from fedanon.errors import ConfigError
-from fedanon.metrics.numeric_loss import il
+from fedanon.metrics.information_loss import il
 
 # IL = 100 SSE / SST; R's sdcMicro gives the same on Tarragona
 REFERENCE = {

@@ -10,7 +10,7 @@ import pytest
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.anonymizers.microaggregation.successive import successive_groups
 from fedanon.data.datasets import load
-from fedanon.metrics.numeric_loss import il
+from fedanon.metrics.information_loss import il
 
 pytestmark = pytest.mark.needs_data
 

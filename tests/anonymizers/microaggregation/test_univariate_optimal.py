@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedanon.anonymizers.microaggregation.univariate_optimal import UnivariateOptimal, cut_order
-from fedanon.data.hierarchy import FloatArray
-from fedanon.kernels.group_means import sse
-from fedanon.kernels.mhm import optimal_groups
+from fedanon.anonymizers.microaggregation._groups import sse
+from fedanon.anonymizers.microaggregation._orders import optimal_groups
+from fedanon.anonymizers.microaggregation.mhm import UnivariateOptimal, cut_order
+from fedanon.types import FloatArray
 
 
 def partitions(rows: list[int], k: int) -> Iterator[list[list[int]]]:

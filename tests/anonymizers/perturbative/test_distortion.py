@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fedanon.anonymizers.perturbative.distortion import best_fit
 from fedanon.errors import InfeasibleError
+from fedanon.sdc.methods.distortion import best_fit
 from tests.anonymizers.perturbative.drawn import original, published, table_of
 
 RNG = np.random.default_rng(0)

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedanon.anonymizers.perturbative.gadp import egadp, gadp, ipso
-from fedanon.anonymizers.perturbative.romm import romm
 from fedanon.errors import ConfigError, InfeasibleError
+from fedanon.sdc.methods.gadp import egadp, gadp, ipso
+from fedanon.sdc.methods.romm import romm
 from tests.anonymizers.perturbative.drawn import Matrix, correlated, correlated_table, original, published, table_of
 
 EXACT = 1e-10

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fedanon.anonymizers.perturbative.global_recoding import GlobalRecoding
 from fedanon.data.datasets import load
 from fedanon.errors import ConfigError
+from fedanon.sdc.methods.recoding import GlobalRecoding
 from tests.anonymizers.perturbative.keyed import key_table, published
 
 UNITS = key_table(unit=["cardiac", "orthopaedics", "oncology", "general"])

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
-from fedanon.anonymizers.perturbative.imputation import Imputation, pooled, synthetic_copy
 from fedanon.errors import ConfigError
+from fedanon.sdc.methods.imputation import Imputation, pooled, synthetic_copy
 from tests.anonymizers.perturbative.drawn import correlated, correlated_table, original, published
 
 

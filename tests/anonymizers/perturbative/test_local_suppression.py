@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fedanon.anonymizers.perturbative.local_suppression import LocalSuppression
 from fedanon.data.datasets import load
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError, InfeasibleError
-from fedanon.privacy.k_anonymity import KAnonymity
+from fedanon.privacy.models.k_anonymity import KAnonymity
+from fedanon.sdc.methods.suppression import LocalSuppression
 from tests.anonymizers.perturbative.keyed import key_table, published
 
 KEYS = ["sex", "race", "marital-status", "education", "workclass"]

@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fedanon.anonymizers.perturbative.base import own_columns
-from fedanon.anonymizers.perturbative.longitudinal import LongitudinalReverseMapping, rank_moves, temporal_change
 from fedanon.data.cells import Numbers
 from fedanon.data.schema import Numeric, Role, Schema
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError
+from fedanon.sdc.methods.base import own_columns
+from fedanon.sdc.methods.longitudinal import LongitudinalReverseMapping, rank_moves, temporal_change
 from tests.anonymizers.perturbative.drawn import original, published, table_of
 
 METHOD = "longitudinal_reverse_mapping"

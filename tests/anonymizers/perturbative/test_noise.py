@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fedanon.anonymizers.perturbative.noise import outliers
+from fedanon.sdc.methods.noise import outliers
 from tests.anonymizers.perturbative.drawn import Matrix, correlated, correlated_table, original, published, table_of
 
 N, C = 40_000, 0.25

@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.anonymizers.base import Anonymizer
-from fedanon.anonymizers.perturbative.base import Perturbative
-from fedanon.anonymizers.perturbative.longitudinal import LongitudinalReverseMapping
-from fedanon.anonymizers.perturbative.numeric import NumericPerturbation
-from fedanon.anonymizers.perturbative.reverse_mapping import ReverseMapping
 from fedanon.data.schema import Categorical
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError, InfeasibleError
-from fedanon.metrics.truthfulness import truthfulness
-from fedanon.parameters import build
+from fedanon.fields import build
+from fedanon.metrics.information_loss import truthfulness
+from fedanon.sdc.methods.base import Perturbative
+from fedanon.sdc.methods.longitudinal import LongitudinalReverseMapping
+from fedanon.sdc.methods.numeric import NumericPerturbation
+from fedanon.sdc.methods.rank_methods import ReverseMapping
 from tests.anonymizers.tables import tables
 
 NUMERIC = (NumericPerturbation, ReverseMapping, LongitudinalReverseMapping)

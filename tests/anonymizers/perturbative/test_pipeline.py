@@ -10,18 +10,16 @@ import pandas as pd
 import pytest
 
 from fedanon.anonymizers import ANONYMIZERS
-from fedanon.anonymizers.base import Anonymizer, Draft, Rng
-from fedanon.anonymizers.perturbative.base import own_columns
-from fedanon.anonymizers.perturbative.handover import table_of_now
-from fedanon.anonymizers.perturbative.pipeline import Pipeline
-from fedanon.anonymizers.perturbative.step import Step
-from fedanon.anonymizers.publishing import publish_smallest_cells
+from fedanon.anonymizers.base import Anonymizer, Draft, publish_smallest_cells
 from fedanon.data.cells import Numbers
 from fedanon.data.datasets import load
 from fedanon.data.groups import Groups
-from fedanon.data.recoding import NearestGroup
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError, DataError, SchemaError
+from fedanon.release.recoding import NearestGroup
+from fedanon.sdc.methods.base import own_columns
+from fedanon.sdc.methods.pipeline import Pipeline, Step, table_of_now
+from fedanon.types import Rng
 from tests.anonymizers.perturbative.keyed import key_table
 
 PRAM = Step("invariant_pram", ("sex", "race"), {"pd": "0.3", "alpha": "1"})

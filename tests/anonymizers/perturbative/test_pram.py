@@ -7,10 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedanon.anonymizers.perturbative.invariant_pram import InvariantPram
-from fedanon.anonymizers.perturbative.pram import Pram
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError, DataError
+from fedanon.sdc.methods.pram import InvariantPram, Pram
 from tests.anonymizers.perturbative.keyed import key_table, published
 
 

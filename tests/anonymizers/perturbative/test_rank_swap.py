@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedanon.errors import InfeasibleError
-from fedanon.kernels.rank_swap import swap_partners
+from fedanon.sdc.methods._rank_swap import swap_partners
 from tests.anonymizers.perturbative.drawn import correlated_table, original, published
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedanon.anonymizers.perturbative.resampling import mean_of_sorted_samples
+from fedanon.sdc.methods.rank_methods import mean_of_sorted_samples
 from tests.anonymizers.perturbative.drawn import correlated_table, original, published
 
 

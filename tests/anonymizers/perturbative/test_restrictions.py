@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 
 from fedanon.anonymizers import ANONYMIZERS
-from fedanon.anonymizers.perturbative.numeric import NumericPerturbation
 from fedanon.data.schema import Numeric, Role, Schema
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError, InfeasibleError
+from fedanon.sdc.methods.numeric import NumericPerturbation
 from tests.anonymizers.perturbative.drawn import Matrix, original, published, table_of
 
 METHODS = [name for name, method in ANONYMIZERS.items() if issubclass(method, NumericPerturbation)]

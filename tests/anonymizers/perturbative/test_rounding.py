@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fedanon.anonymizers.perturbative.rounding import Rounding
 from fedanon.data.schema import Numeric, Role, Schema
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError
+from fedanon.sdc.methods.coding import Rounding
 
 
 def rounded(values: list[float], low: float, high: float, **settings: object) -> list[float]:

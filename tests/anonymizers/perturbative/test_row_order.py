@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.anonymizers.base import Anonymizer
-from fedanon.anonymizers.perturbative.base import Perturbative
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError
+from fedanon.sdc.methods.base import Perturbative
 from tests.anonymizers.tables import tables
 
 VARIANTS: dict[str, list[dict[str, object]]] = {"local_suppression": [{"matching": "wildcard"}, {"matching": "equal"}]}

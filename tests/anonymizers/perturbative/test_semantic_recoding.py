@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedanon.anonymizers.perturbative.semantic_merging import merge_rare
-from fedanon.anonymizers.perturbative.semantic_recoding import SemanticRecoding
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError, InfeasibleError
-from fedanon.privacy.k_anonymity import KAnonymity, people
+from fedanon.privacy.models.k_anonymity import KAnonymity, people
+from fedanon.sdc.methods.semantic_recoding import SemanticRecoding, merge_rare
 from tests.anonymizers.perturbative.keyed import key_table, published
 from tests.anonymizers.tables import tables
 
@@ -57,7 +56,7 @@ def test_k_is_reached_and_claimed(table: Table, k: int) -> None:
 
 
 def own_texts(table: Table, i: int) -> np.ndarray:
-    from fedanon.anonymizers.publishing import own_cells
+    from fedanon.anonymizers.base import own_cells
 
     return own_cells(table, table.columns[i]).take(table.codes[:, i]).texts()
 

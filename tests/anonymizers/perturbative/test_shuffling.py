@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.stats import norm, spearmanr
 
-from fedanon.anonymizers.perturbative.ranks import average_ranks, normal_scores
-from fedanon.anonymizers.perturbative.shuffling import copula_model
 from fedanon.errors import InfeasibleError
+from fedanon.sdc.methods.ranks import average_ranks, normal_scores
+from fedanon.sdc.methods.shuffling import copula_model
 from tests.anonymizers.perturbative.drawn import correlated_table, original, published, table_of
 
 METHODS = ["data_shuffling", "regression_shuffling"]

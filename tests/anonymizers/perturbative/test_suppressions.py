@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedanon.anonymizers.perturbative.suppressions import (
+from fedanon.sdc.methods.suppression import (
     consistent_people,
     equal_suppressions,
     fitting_suppressions,

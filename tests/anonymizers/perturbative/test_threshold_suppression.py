@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fedanon.anonymizers.perturbative.base import own_columns
-from fedanon.anonymizers.perturbative.threshold_suppression import ThresholdSuppression
 from fedanon.errors import ConfigError
+from fedanon.sdc.methods.base import own_columns
+from fedanon.sdc.methods.suppression import ThresholdSuppression
 from tests.anonymizers.perturbative.keyed import key_table, published
 
 TABLE = key_table(x=["a", "a", "a", "b"], y=["c", "c", "d", "d"])

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedanon.anonymizers.perturbative.top_bottom_coding import TopBottomCoding
 from fedanon.errors import ConfigError
+from fedanon.sdc.methods.coding import TopBottomCoding
 from tests.anonymizers.perturbative.keyed import key_table, published
 
 VALUES = np.array([1.0, 2, 3, 4, 5, 6, 7, 8, 9, 20])

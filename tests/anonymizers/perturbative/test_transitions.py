@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedanon.anonymizers.perturbative.transitions import (
+from fedanon.errors import ConfigError
+from fedanon.sdc.methods.pram import (
     draw,
     even_transition,
     invariant_transition,
     refuse_no_transition,
 )
-from fedanon.errors import ConfigError
 
 
 def test_even_transition_by_hand() -> None:

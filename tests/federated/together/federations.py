@@ -11,14 +11,14 @@ import numpy as np
 import pandas as pd
 from hypothesis import strategies as st
 
-from fedanon.data.release import Release
 from fedanon.data.schema import Attribute, Categorical, FreeText, Numeric, Role, Schema
 from fedanon.data.table import Table
 from fedanon.errors import InfeasibleError
-from fedanon.federated.settings import RunSettings
-from fedanon.federated.together import in_process
-from fedanon.federated.together.agreement import Agreement
-from fedanon.federated.together.node import TogetherNode
+from fedanon.joint import conversation as in_process
+from fedanon.joint.node import TogetherNode
+from fedanon.joint.protocol import Agreement
+from fedanon.learning.settings import RunSettings
+from fedanon.release.release import Release
 from tests.anonymizers.tables import hierarchies
 
 QUASI = Role.QUASI_IDENTIFYING

@@ -11,11 +11,10 @@ from flwr.app import Message
 from fedanon.federated import wire
 from fedanon.federated.client import client_app
 from fedanon.federated.engine_local import LocalGrid
-from fedanon.federated.together.answers import read_counts
-from fedanon.federated.together.axes import axes_of
-from fedanon.federated.together.masks import pack_keys
-from fedanon.federated.together.questions import Question
-from fedanon.federated.together.regions import GrowingRegions
+from fedanon.joint.axes import axes_of
+from fedanon.joint.masks import pack_keys
+from fedanon.joint.queries import Question, read_counts
+from fedanon.joint.regions import GrowingRegions
 from tests.federated.conftest import first_rows, settings
 
 CLIENTS = 5

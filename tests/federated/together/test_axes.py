@@ -11,9 +11,9 @@ from fedanon.data.hierarchy import Hierarchy
 from fedanon.data.schema import Categorical, Numeric, Role, Schema
 from fedanon.data.table import Table
 from fedanon.errors import UpdateRejectedError
-from fedanon.federated.together.axes import Axis, axes_of, bin_edges, bins_of, bucket_starts
-from fedanon.federated.together.questions import Question
-from fedanon.federated.together.regions import GrowingRegions, RegionTree
+from fedanon.joint.axes import Axis, axes_of, bin_edges, bins_of, bucket_starts
+from fedanon.joint.queries import Question
+from fedanon.joint.regions import GrowingRegions, RegionTree
 from tests.anonymizers.tables import hierarchies, tables
 
 QUASI = Role.QUASI_IDENTIFYING

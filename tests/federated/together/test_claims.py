@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from fedanon.data.schema import Numeric, Role, Schema
 from fedanon.data.table import Table
 from fedanon.errors import InfeasibleError
-from fedanon.federated.together import TOGETHER
-from fedanon.federated.together.axes import bins_of
-from fedanon.federated.together.hospital import Hospital
-from fedanon.federated.together.in_process import agree as agree_in_process
-from fedanon.federated.together.methods.mondrian import FederatedMondrian
-from fedanon.metrics.truthfulness import truthfulness
-from fedanon.privacy.verification import verify
+from fedanon.joint import TOGETHER
+from fedanon.joint.axes import bins_of
+from fedanon.joint.hospital import Hospital
+from fedanon.joint.methods.mondrian import FederatedMondrian
+from fedanon.joint.protocol import agree as agree_in_process
+from fedanon.metrics.information_loss import truthfulness
+from fedanon.release.gate import verify
 from tests.federated.together.federations import agree, federations, nodes_of, pooled_counts, releases, settings
 
 ORDINARY, SLOW = 300, 10_000

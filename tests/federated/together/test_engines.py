@@ -14,12 +14,12 @@ from flwr.app import Array, ArrayRecord, ConfigRecord, Message, RecordDict
 
 from fedanon.errors import ConfigError, FedanonError, InfeasibleError
 from fedanon.federated import engine_local, wire
-from fedanon.federated.checkpoints import Checkpoints
 from fedanon.federated.client import client_app
 from fedanon.federated.engine_local import LocalGrid
 from fedanon.federated.server import Federation, Outcome
 from fedanon.federated.simulation import simulate
-from fedanon.federated.together.masks import new_secret, pack_keys, public_key
+from fedanon.joint.masks import new_secret, pack_keys, public_key
+from fedanon.learning.checkpoints import Checkpoints
 from tests.federated.conftest import settings
 from tests.federated.deployed import deployed
 

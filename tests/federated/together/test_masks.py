@@ -9,7 +9,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from fedanon.errors import UpdateRejectedError
-from fedanon.federated.together.masks import (
+from fedanon.joint.masks import (
     _common_secret,
     masked,
     new_secret,

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 from fedanon.errors import ConfigError, UpdateRejectedError
-from fedanon.federated.together import TOGETHER
-from fedanon.federated.together.disclosure import SecureNoisy
-from fedanon.federated.together.methods.mondrian import FederatedMondrian
-from fedanon.federated.together.noise import add_noise, reach
-from fedanon.federated.together.noise_shares import add_shares, seeded_words
-from fedanon.federated.together.questions import FINAL
+from fedanon.joint import TOGETHER
+from fedanon.joint.disclosure import SecureNoisy
+from fedanon.joint.methods.mondrian import FederatedMondrian
+from fedanon.joint.noise import add_noise, add_shares, reach, seeded_words
+from fedanon.joint.queries import FINAL
 
 
 def tail(scale: float, draws: int, beyond: int) -> float:

@@ -11,8 +11,8 @@ import pytest
 
 from fedanon.data.datasets import load
 from fedanon.data.partition import parse_partition
-from fedanon.federated.settings import RunSettings
-from fedanon.federated.together.node import TogetherNode
+from fedanon.joint.node import TogetherNode
+from fedanon.learning.settings import RunSettings
 from tests.federated.together.federations import agree, nodes_of, pooled_counts, releases, settings
 
 MEGABYTE = 10**6

@@ -9,13 +9,13 @@ import pytest
 from fedanon.data.hierarchy import Hierarchy
 from fedanon.data.schema import Categorical, Numeric, Role, Schema
 from fedanon.data.table import Table
-from fedanon.federated.together.association import Association, drawn
-from fedanon.federated.together.axes import Axis, axes_of, bins_of
-from fedanon.federated.together.cuts import Cut, Histogram, best_trim
-from fedanon.federated.together.hospital import Hospital
-from fedanon.federated.together.in_process import agree
-from fedanon.federated.together.methods.mondrian import FederatedMondrian
-from fedanon.federated.together.regions import GrowingRegions
+from fedanon.joint.association import Association, drawn
+from fedanon.joint.axes import Axis, axes_of, bins_of
+from fedanon.joint.cuts import Cut, Histogram, best_trim
+from fedanon.joint.hospital import Hospital
+from fedanon.joint.methods.mondrian import FederatedMondrian
+from fedanon.joint.protocol import agree
+from fedanon.joint.regions import GrowingRegions
 
 QUASI = Role.QUASI_IDENTIFYING
 FRUIT = Hierarchy.from_paths([["apple", "tree", "*"], ["pear", "tree", "*"], ["plum", "tree", "*"], ["leek", "*", "*"]])

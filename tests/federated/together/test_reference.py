@@ -10,14 +10,12 @@ import pytest
 from fedanon.data.hierarchy import Hierarchy
 from fedanon.data.schema import Categorical, Numeric, Role, Schema
 from fedanon.errors import ConfigError, UpdateRejectedError
-from fedanon.federated.together.axes import axes_of, loss_of
-from fedanon.federated.together.boxes import NearestBoxes, read_router
-from fedanon.federated.together.learning import Learning
-from fedanon.federated.together.methods.reference import FederatedReference
-from fedanon.federated.together.pairs import PairQuestion
-from fedanon.federated.together.population import Population, best_tree, mutual_information
-from fedanon.federated.together.questions import Asked, Counts
-from fedanon.federated.together.reference_table import reference_table
+from fedanon.joint.axes import axes_of, loss_of
+from fedanon.joint.methods.reference import FederatedReference, Learning, reference_table
+from fedanon.joint.population import PairQuestion, Population, best_tree, mutual_information
+from fedanon.joint.queries import Asked
+from fedanon.joint.regions import NearestBoxes, read_router
+from fedanon.types import CountArray
 
 QUASI = Role.QUASI_IDENTIFYING
 TREE = Hierarchy.from_nested({"A": ["a1", "a2", "a3"], "B": ["b1", "b2"]})
@@ -42,7 +40,7 @@ def rows_of(n: int, seed: int = 0) -> np.ndarray:
 
 
 def learned(bins: np.ndarray, **more: bool) -> tuple[Population, int]:
-    def ask(question: Asked) -> tuple[Counts, Counts]:
+    def ask(question: Asked) -> tuple[CountArray, CountArray]:
         counts = question.layout(AXES).count(bins, None)[None]
         return counts, counts
 

@@ -6,18 +6,16 @@ import math
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from fedanon.errors import InfeasibleError
-from fedanon.federated.together.axes import Axis
-from fedanon.federated.together.bounds import FinalNoise, lower_bound, sure_pairs
-from fedanon.federated.together.disclosure import Threshold
-from fedanon.federated.together.merging import Classes, Merging
-from fedanon.federated.together.neighbours import N_MATCHINGS, Neighbours
-from fedanon.federated.together.noise import reach
-from fedanon.federated.together.regions import GrowingRegions
+from fedanon.joint.axes import Axis
+from fedanon.joint.bounds import FinalNoise, lower_bound, sure_pairs
+from fedanon.joint.disclosure import Threshold
+from fedanon.joint.merging import N_MATCHINGS, Classes, Merging, Neighbours
+from fedanon.joint.noise import reach
+from fedanon.joint.regions import GrowingRegions
+from fedanon.types import CountArray
 
-Counts = NDArray[np.int64]
 #: one column of a hundred bins, none of them for missing values
 AXES = [Axis(100, 1, -1)]
 
@@ -149,7 +147,7 @@ def test_the_doubt_about_single_regions_is_divided_among_those_that_may_be_short
     assert [least(13 + far + more, 1) for more in (-1, 0, 50)] == [9, 10, 10], "k is shown, not how many beyond"
 
 
-def noise_of(rng: np.random.Generator, count: int) -> Counts:
+def noise_of(rng: np.random.Generator, count: int) -> CountArray:
     p = math.exp(-1 / 1.25)
     return np.asarray(rng.negative_binomial(1.5, 1 - p, count) - rng.negative_binomial(1.5, 1 - p, count))
 

@@ -18,11 +18,11 @@ from flwr.app import Message
 from fedanon.errors import ConfigError, DataError, InfeasibleError, PrivacyViolationError
 from fedanon.federated import wire
 from fedanon.federated.deployment.config import NodeConfig
-from fedanon.federated.deployment.keys import node_keys
 from fedanon.federated.engine_local import RUN_ID
 from fedanon.federated.server import Federation
-from fedanon.federated.together.masks import masked, new_secret, pack_keys, public_key, unmasked_sum
-from fedanon.federated.together.signing import SIGNATURE_BYTES, Identity, _holds
+from fedanon.io.keys import node_keys
+from fedanon.joint.masks import masked, new_secret, pack_keys, public_key, unmasked_sum
+from fedanon.joint.signing import SIGNATURE_BYTES, Identity, _holds
 from tests.federated.conftest import settings
 from tests.federated.deployed import PATIENCE, deployed
 from tests.federated.together.signed_grid import CLIENTS, SECURE, Config, Keys, SignedGrid, counts_in
@@ -305,8 +305,8 @@ LYING_SERVER = '''
 import sys
 from fedanon.federated.deployment import bundle
 bundle.APP += """
-from fedanon.federated.together.masks import new_secret, public_key
-from fedanon.federated.together.serving import Together
+from fedanon.joint.masks import new_secret, public_key
+from fedanon.federated.joint_server import Together
 true, mine = Together.keys.fget, public_key(new_secret())
 Together.keys = property(lambda self: true(self) | {1: mine})
 """
@@ -340,7 +340,7 @@ from flwr.clientapp import ClientApp
 from fedanon.federated import engine_ray
 from fedanon.federated.client import client_app
 from fedanon.federated.server import Federation
-from fedanon.federated.settings import RunSettings
+from fedanon.learning.settings import RunSettings
 
 configs, chosen = json.loads(sys.argv[1]), RunSettings(**json.loads(sys.argv[2]))
 

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from flwr.app import Message
 
-from fedanon.data.csv_file import read_table
 from fedanon.data.schema import Schema
 from fedanon.federated import engine_local, wire
 from fedanon.federated.client import client_app
 from fedanon.federated.server import Federation
-from fedanon.federated.settings import RunSettings
-from fedanon.federated.together import TOGETHER
+from fedanon.io.csv import read_table
+from fedanon.joint import TOGETHER
+from fedanon.learning.settings import RunSettings
 from tests.federated.deployed import write_tables
 from tests.federated.test_wire import NODES, RecordingGrid, canaries, sightings
 

@@ -9,9 +9,9 @@ import pytest
 from fedanon.anonymizers.identity import Identity
 from fedanon.data.catalog.adult import complete_rows
 from fedanon.data.catalog.files import bundled_schema
-from fedanon.data.release import Release
 from fedanon.data.schema import Numeric, Role, Schema
 from fedanon.data.table import Table
+from fedanon.release.release import Release
 
 KEYS = ("sex", "race", "marital-status", "education", "workclass")
 Case = tuple[Table, Release]

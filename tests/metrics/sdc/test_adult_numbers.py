@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from fedanon.metrics import evaluate
-from fedanon.metrics.sdc.diversity import diversity
-from fedanon.metrics.sdc.suda import minimal_sample_uniques, released_keys
+from fedanon.sdc.metrics.diversity import diversity
+from fedanon.sdc.metrics.suda import minimal_sample_uniques, released_keys
 from tests.metrics.sdc.conftest import Case
 
 

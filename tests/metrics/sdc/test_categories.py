@@ -8,12 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedanon.data.cells import Intervals, Nodes
-from fedanon.data.release import Release
 from fedanon.data.schema import Categorical
 from fedanon.data.table import Table
 from fedanon.metrics import evaluate
-from fedanon.metrics.sdc.categories import CategoryPair, contingency_distance
-from fedanon.metrics.sdc.entropy import conditional_entropy, entropy
+from fedanon.release.release import Release
+from fedanon.sdc.metrics.categories import CategoryPair, conditional_entropy, contingency_distance, entropy
 from tests.metrics.metric_cases import QUASI, UNEVEN, WARD_GROUPS, WARDS, numeric, released, table_of, wards
 
 CODES = st.lists(st.integers(0, 3), min_size=1, max_size=30)

@@ -14,7 +14,7 @@ from fedanon.data.hierarchy import Hierarchy
 from fedanon.data.schema import Categorical, Numeric, Role, Schema
 from fedanon.data.table import Table
 from fedanon.metrics import evaluate
-from fedanon.metrics.sdc.diversity import closeness, diversity
+from fedanon.sdc.metrics.diversity import closeness, diversity
 from tests.metrics.metric_cases import numeric, released
 
 RECORDS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 5)), min_size=1, max_size=40)

@@ -5,12 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedanon.metrics.sdc.frequencies import Frequencies, frequencies, violations
-from fedanon.metrics.sdc.individual_risk import (
+from fedanon.sdc.metrics.individual_risk import (
+    Frequencies,
     above_main_part,
     benedetti_franconi_risk,
+    frequencies,
     household_risk,
     naive_risk,
+    violations,
 )
 
 

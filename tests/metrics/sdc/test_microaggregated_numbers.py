@@ -8,9 +8,9 @@ import pytest
 from fedanon.anonymizers.microaggregation.mdav import Mdav
 from fedanon.data.datasets import load
 from fedanon.metrics import evaluate
-from fedanon.metrics.sdc.eigenvalues import eigenvalue_difference
-from fedanon.metrics.sdc.interval_risk import records_in_interval
-from fedanon.metrics.sdc.numeric_pair import Pair, correlation, numeric_pair
+from fedanon.sdc.metrics.moments import eigenvalue_difference
+from fedanon.sdc.metrics.numeric_pair import Pair, correlation, numeric_pair
+from fedanon.sdc.metrics.numeric_risk import records_in_interval
 from tests.metrics.sdc.conftest import Case
 
 pytestmark = pytest.mark.needs_data

@@ -8,17 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedanon.data.cells import Numbers
-from fedanon.data.release import Release
 from fedanon.data.schema import Categorical
 from fedanon.data.table import Table
 from fedanon.metrics import evaluate
 from fedanon.metrics.linkage import dld
-from fedanon.metrics.sdc.deviation import mean_variation
-from fedanon.metrics.sdc.gini import gini
-from fedanon.metrics.sdc.interval_risk import records_in_interval, values_in_interval
-from fedanon.metrics.sdc.numeric_pair import correlation, covariance
-from fedanon.metrics.sdc.regression import coefficient_difference, coefficients
-from fedanon.metrics.sdc.second_nearest import dld_two, linked_among_two
+from fedanon.release.release import Release
+from fedanon.sdc.metrics.moments import coefficient_difference, coefficients, gini, mean_variation
+from fedanon.sdc.metrics.numeric_pair import correlation, covariance
+from fedanon.sdc.metrics.numeric_risk import dld_two, linked_among_two, records_in_interval, values_in_interval
 from tests.metrics.metric_cases import QUASI, WARDS, numeric, released, releases, table_of
 
 NUMERIC = [

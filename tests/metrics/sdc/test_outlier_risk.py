@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from fedanon.data.robust import mcd, squared_mahalanobis
-from fedanon.metrics.sdc.numeric_pair import standardized
-from fedanon.metrics.sdc.outlier_risk import outlier_risk, sdcmicro_reach, squared_reach
+from fedanon.sdc.metrics.numeric_pair import standardized
+from fedanon.sdc.metrics.numeric_risk import outlier_risk, sdcmicro_reach, squared_reach
 
 
 def cloud(n: int = 200) -> np.ndarray:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from fedanon.data.cells import Intervals
 from fedanon.errors import ConfigError
-from fedanon.metrics.sdc.suda import SampleUniques, dis_suda, minimal_sample_uniques, released_keys, unique_scores
+from fedanon.sdc.metrics.suda import SampleUniques, dis_suda, minimal_sample_uniques, released_keys, unique_scores
 from tests.metrics.metric_cases import numeric, released, table_of, wards
 
 Unique = tuple[int, frozenset[int]]

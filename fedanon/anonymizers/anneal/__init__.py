@@ -1,0 +1,1 @@
+"""Simulated annealing over classes, for least loss."""

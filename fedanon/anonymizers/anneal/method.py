@@ -1,0 +1,133 @@
+"""Annealing: local search over classes of k to 2k - 1 records, for least NCP or least squared error."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from fedanon.anonymizers import ANONYMIZERS, progress
+from fedanon.anonymizers.anneal.problem import Labels, Problem, make_problem
+from fedanon.anonymizers.anneal.search import Cooling, Pace, Run, pace, recombine, run
+from fedanon.anonymizers.base import Draft, KAnonymizer, publish_means
+from fedanon.anonymizers.enforcement import merge_short_groups
+from fedanon.data.cells import Cells
+from fedanon.data.groups import Groups
+from fedanon.data.table import Table
+from fedanon.errors import ConfigError
+from fedanon.fields import parameter
+from fedanon.privacy.models.k_anonymity import KAnonymity
+from fedanon.release.recoding import NearestGroup
+from fedanon.types import Rng
+
+#: chosen on Tarragona, Census and one part of Adult
+COOLING = {"ncp": Cooling(0.4, 0.015, 0.05), "sse": Cooling(0.3, 0.04, 0.02)}
+#: first temperature of a run that starts from what earlier runs have been joined to
+MILD = 0.12
+#: parts of the budget where runs are joined: all independent runs, each of the milder ones, each joining
+INDEPENDENT, MILDER, JOINING = 0.55, (0.15, 0.15), 0.05
+
+
+@ANONYMIZERS.register("anneal")
+@dataclass(frozen=True, kw_only=True)
+class Anneal(KAnonymizer):
+    """Simulated annealing over the classes: records move and swap between near classes, classes dissolve and form.
+
+    An optimal partition for either objective has classes of k to 2k - 1 records, so only these are searched. A worse
+    step is taken with probability exp(-d / T); T cools, and is scaled by the distance of a record to its nearest ones,
+    so that dense and sparse regions freeze together. With ``sse`` the start is TSP-MHM and group means are published;
+    with ``ncp`` it is top-down greedy and intervals and lowest common ancestors are published.
+    """
+
+    name = "anneal"
+
+    objective: Literal["auto", "ncp", "sse"] = parameter(
+        "auto", help="'ncp' (auto) keeps values true; 'sse' publishes means of numeric columns"
+    )
+    seconds: float = parameter(
+        5.0, help="wall time of the search; unless the table is tiny the release differs between machines", at_least=0.0
+    )
+    iterations: int | None = parameter(
+        None, help="number of trials, in place of seconds: the same seed gives the same release", at_least=0
+    )
+    restarts: int = parameter(1, help="independent runs that share the budget, the best kept", at_least=1)
+    recombine: bool = parameter(False, help="join the classes of all restarts and search on from there (needs scipy)")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.recombine and self.restarts < 2:
+            raise ConfigError(f"The 'recombine' parameter of Anneal needs restarts >= 2. Got {self.restarts} instead.")
+        if self.objective == "sse":
+            object.__setattr__(self, "truthful", False)
+            object.__setattr__(self, "numeric_only", True)
+
+    def draft(self, table: Table, rng: Rng) -> Draft:
+        """The best partition found, with a note if the search was stopped."""
+        labels, stopped = self.search(table, rng)
+        groups = merge_short_groups(table, Groups.of(labels), KAnonymity(k=self.k))
+        notes = ("The search was stopped before its budget was used.",) if stopped else ()
+        return Draft(groups, self.publish_groups(table, groups), NearestGroup(), notes)
+
+    def publish_groups(self, table: Table, groups: Groups) -> Mapping[str, Cells]:
+        """Group means for ``sse``, else the smallest cells."""
+        return publish_means(table, groups) if self.objective == "sse" else super().publish_groups(table, groups)
+
+    def search(self, table: Table, rng: Rng) -> tuple[Labels, bool]:
+        """Class of every row, and whether the search was stopped early."""
+        objective: Literal["ncp", "sse"] = "sse" if self.objective == "sse" else "ncp"
+        problem = make_problem(table, objective, self.k, self.claim(), rng)
+        best, stopped = self._joined(problem, rng) if self.recombine else self._best(problem, rng)
+        labels = np.empty(len(table), dtype=np.int32)
+        labels[table.distinct.order] = best
+        return labels, stopped
+
+    def _best(self, problem: Problem, rng: Rng) -> tuple[Labels, bool]:
+        """The best of the independent runs."""
+        runs = self._runs(problem, rng, 1.0)
+        return _best_of(runs), runs[-1].stopped
+
+    def _joined(self, problem: Problem, rng: Rng) -> tuple[Labels, bool]:
+        """Independent runs joined to one partition, from which milder runs start, each joined with all before."""
+        runs = self._runs(problem, rng, INDEPENDENT)
+        used = INDEPENDENT
+        for share in MILDER:
+            if runs[-1].stopped:
+                return _best_of(runs), True
+            problem = replace(problem, start=self._join(problem, runs))
+            with progress.part(used, used + share):
+                mild = self._cooling()._replace(hot=MILD)
+                runs.append(run(problem, self._pace(problem, share), mild, rng))
+            used += share
+        return self._join(problem, runs), runs[-1].stopped
+
+    def _join(self, problem: Problem, runs: list[Run]) -> Labels:
+        """The best partition from the classes of all runs; that of the best run if the time is not enough."""
+        seconds = None if self.iterations is not None else JOINING * self.seconds
+        joined = recombine(problem, [found.labels for found in runs], seconds)
+        return _best_of(runs) if joined is None else joined
+
+    def _runs(self, problem: Problem, rng: Rng, share: float) -> list[Run]:
+        """Independent runs from the same start, until one is stopped."""
+        runs: list[Run] = []
+        each = share / self.restarts
+        for number, stream in enumerate(rng.spawn(self.restarts)):
+            with progress.part(number * each, (number + 1) * each):
+                runs.append(run(problem, self._pace(problem, each), self._cooling(), stream))
+            if runs[-1].stopped:
+                break
+        return runs
+
+    def _cooling(self) -> Cooling:
+        return COOLING["sse" if self.objective == "sse" else "ncp"]
+
+    def _pace(self, problem: Problem, share: float) -> Pace:
+        """A part of the budget. Joining takes time but no trials, so a budget of trials goes to the runs alone."""
+        searching = INDEPENDENT + sum(MILDER) if self.recombine else 1.0
+        trials = None if self.iterations is None else int(self.iterations * share / searching)
+        return pace(problem.n, self.seconds * share, trials)
+
+
+def _best_of(runs: list[Run]) -> Labels:
+    return min(runs, key=lambda found: found.cost).labels

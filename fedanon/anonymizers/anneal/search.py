@@ -1,0 +1,200 @@
+"""The annealer's run: a budget in seconds or trials, a cooling schedule, the best partition so far."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedanon.anonymizers import progress
+from fedanon.anonymizers.anneal.problem import Labels, Problem
+from fedanon.data.groups import Groups
+from fedanon.errors import ConfigError
+from fedanon.types import FloatArray, Rng
+
+#: a run changes its temperature, looks at the clock and can be stopped this often, but not for fewer trials than LEAST
+CHUNKS, LEAST = 400, 1000
+#: no chunk is planned to last longer, so that an interrupt is answered
+LONGEST = 0.25
+#: the last part of a run only goes downhill
+DOWNHILL = 0.02
+#: a trial never takes longer than this, in seconds; for telling whether a small table needs a clock at all
+SLOWEST_TRIAL = 2e-6
+
+
+class Pace(Protocol):
+    """How far a budget is used and how many trials come next."""
+
+    def share(self) -> float:
+        """Used share of the budget; the run ends at 1."""
+
+    def steps(self) -> int:
+        """Trials until the next look."""
+
+    def count(self, steps: int) -> None:
+        """Note that trials were made."""
+
+
+@dataclass
+class Trials:
+    """A budget of trials: the same on every machine."""
+
+    total: int
+    done: int = 0
+
+    def share(self) -> float:
+        """Trials made over all."""
+        return self.done / self.total if self.total else 1.0
+
+    def steps(self) -> int:
+        """An even part of the budget."""
+        return min(max(self.total // CHUNKS, LEAST), self.total - self.done)
+
+    def count(self, steps: int) -> None:
+        """Add."""
+        self.done += steps
+
+
+@dataclass
+class Seconds:
+    """A budget of wall time."""
+
+    total: float
+    done: int = 0
+    began: float = field(default_factory=time.perf_counter)
+
+    def share(self) -> float:
+        """Time gone over all."""
+        return (time.perf_counter() - self.began) / self.total
+
+    def steps(self) -> int:
+        """As many as the trials so far let expect within an even part of the time."""
+        gone = time.perf_counter() - self.began
+        return max(int(self.done / gone * min(self.total / CHUNKS, LONGEST)), LEAST) if gone else LEAST
+
+    def count(self, steps: int) -> None:
+        """Add."""
+        self.done += steps
+
+
+def pace(n: int, seconds: float, iterations: int | None) -> Pace:
+    """The budget of one run over ``n`` records.
+
+    No more than n^3 trials: what a small table has to gain is found by then. If these fit into the time on any
+    machine, no clock is needed, and the run is the same everywhere.
+    """
+    most = n**3
+    if iterations is not None:
+        return Trials(min(iterations, most))
+    return Trials(most) if most * SLOWEST_TRIAL <= seconds else Seconds(seconds)
+
+
+class Cooling(NamedTuple):
+    """First and last temperature, in units of a record's local scale, and the share of trials on whole classes.
+
+    The share holds up to k=5; a trial that dissolves or creates a class costs O(k^2), so beyond there are fewer.
+    """
+
+    hot: float
+    cold: float
+    structural: float
+
+
+class Run(NamedTuple):
+    """The best partition a run found, what it costs, and whether it was stopped before its time."""
+
+    labels: Labels
+    cost: float
+    stopped: bool
+
+
+def run(problem: Problem, budget: Pace, cooling: Cooling, rng: Rng) -> Run:
+    r"""Cool from hot to cold, then only go downhill.
+
+    .. math:: T(s) = hot \, (cold / hot)^s
+
+    with s the used share of the budget. The result never costs more than the start, and is what has been found so far
+    if a watcher (:mod:`fedanon.anonymizers.progress`) or the user interrupts.
+    """
+    from fedanon.anonymizers.anneal._kernel import anneal, settle
+
+    classes = problem.classes()
+    state = rng.integers(2**63, size=1, dtype=np.uint64)
+    hot, cold, structural = cooling
+    structural *= min(1.0, (5 / problem.k) ** 2)
+    best, least = problem.start, settle(problem.costs, classes, problem.start)
+    cost, stopped = least, False
+    try:
+        while (share := budget.share()) < 1.0 and least > 0.0 and not stopped:
+            steps = budget.steps()
+            heat = hot * (cold / hot) ** (share / (1.0 - DOWNHILL)) if share < 1.0 - DOWNHILL else 0.0
+            cost += anneal(problem.costs, classes, problem.near, problem.k, steps, heat, structural, state)
+            budget.count(steps)
+            if cost < least:
+                best, least = classes.label.copy(), cost
+            stopped = not progress.report(budget.share(), least * problem.unit)
+    except KeyboardInterrupt:
+        stopped = True
+    return Run(best, float(settle(problem.costs, classes, best)), stopped)
+
+
+# ---- Recombination -------------------------------------------------------------------------------
+
+#: branch-and-bound nodes where no time limit is given; the same on every machine
+NODES = 1000
+
+
+def recombine(problem: Problem, found: Sequence[Labels], seconds: float | None) -> Labels | None:
+    r"""Solve set partitioning over all classes of ``found``; None if the time is not enough.
+
+    .. math:: \min \sum_j c_j x_j \quad \text{so that} \quad \sum_{j \ni i} x_j = 1 \text{ for every record } i
+
+    with x binary and c the cost of a class, by HiGHS's branch and bound. Each partition of ``found`` is feasible, so
+    the solution is never worse than the best of them.
+    """
+    try:
+        from scipy.optimize import Bounds, LinearConstraint, milp
+        from scipy.sparse import csc_array
+    except ImportError:
+        raise ConfigError("The 'recombine' parameter of Anneal needs scipy: pip install 'fedanon[harness]'.") from None
+
+    classes, costs = _pool(problem, found)
+    entry = np.concatenate(classes)
+    column_ends = np.concatenate([[0], np.cumsum([len(c) for c in classes])])
+    cover = csc_array((np.ones(len(entry)), entry, column_ends), shape=(problem.n, len(classes)))
+    limit: dict[str, Any] = {"node_limit": NODES} if seconds is None else {"time_limit": seconds}
+    solved = milp(
+        costs,
+        constraints=LinearConstraint(cover, 1, 1),
+        integrality=np.ones(len(costs)),
+        bounds=Bounds(0, 1),
+        options={**limit, "mip_rel_gap": 1e-6},
+    )
+    if solved.x is None:
+        return None
+    labels = np.empty(problem.n, dtype=np.int32)
+    for number, j in enumerate(np.flatnonzero(solved.x > 0.5)):
+        labels[classes[j]] = number
+    return labels
+
+
+def _pool(problem: Problem, found: Sequence[Labels]) -> tuple[list[NDArray[np.int64]], FloatArray]:
+    """The distinct classes of several partitions, and their costs."""
+    from fedanon.anonymizers.anneal._kernel import settle
+
+    room = problem.classes()
+    classes: dict[bytes, NDArray[np.int64]] = {}
+    costs: list[float] = []
+    for labels in found:
+        groups = Groups.of(labels)
+        settle(problem.costs, room, groups.labels)
+        for number, members in enumerate(np.split(groups.order, groups.starts[1:])):
+            key = members.tobytes()
+            if key not in classes:
+                classes[key] = members
+                costs.append(room.cost[number])
+    return list(classes.values()), np.array(costs)

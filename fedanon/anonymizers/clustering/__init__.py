@@ -1,0 +1,1 @@
+"""Classes grown around seed records, or split from above."""

@@ -1,0 +1,1 @@
+"""DAS, the thesis's dynamic anonymisation by separatrices."""

@@ -1,0 +1,1 @@
+"""GFKMC, the thesis's generalise-first weighted k-member clustering."""

@@ -1,0 +1,163 @@
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-incomplete-defs
+"""Groups of fixed size round the outermost records: MDAV, and one group a step (CBFS, robust Mahalanobis)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from fedanon.anonymizers.microaggregation._neighbors import squared_distance
+from fedanon.kernels.scan import drop, k_smallest
+
+
+@njit(cache=True)
+def _squared_distances(points, rows, count, centre, out):
+    for i in range(count):
+        total = 0.0
+        for c in range(points.shape[1]):
+            difference = points[rows[i], c] - centre[c]
+            total += difference * difference
+        out[i] = total
+
+
+@njit(cache=True)
+def _centroid(points, rows, count):
+    centre = np.zeros(points.shape[1])
+    for i in range(count):
+        centre += points[rows[i]]
+    return centre / count
+
+
+@njit(cache=True)
+def _take(points, rows, count, centre, k, distance, near, labels, group):
+    """Give the k rows nearest ``centre`` the label ``group``; how many rows are left."""
+    _squared_distances(points, rows, count, centre, distance)
+    k_smallest(distance, count, k, near)
+    for i in near:
+        labels[rows[i]] = group
+    return drop(rows, count, labels)
+
+
+@njit(cache=True)
+def mdav(points, k):
+    """Group number of every row (Domingo-Ferrer & Torra 2005). O(n^2 p / k)."""
+    n = points.shape[0]
+    labels = np.full(n, -1, dtype=np.int64)
+    rows = np.arange(n)
+    distance, near = np.empty(n), np.empty(k, dtype=np.int64)
+    left, group = n, 0
+    while left >= 2 * k:
+        two = left >= 3 * k
+        _squared_distances(points, rows, left, _centroid(points, rows, left), distance)
+        r = points[rows[np.argmax(distance[:left])]]
+        if two:
+            _squared_distances(points, rows, left, r, distance)
+            s = points[rows[np.argmax(distance[:left])]]
+        left = _take(points, rows, left, r, k, distance, near, labels, group)
+        group += 1
+        if two:
+            left = _take(points, rows, left, s, k, distance, near, labels, group)
+            group += 1
+        else:
+            break
+    for i in range(left):
+        labels[rows[i]] = group
+    return labels
+
+
+@njit(cache=True)
+def outermost_first(points, outward, k, leave):
+    """Groups of k, one a step: the record farthest from the mean of those left, and the k - 1 nearest to it.
+
+    ``outward`` holds the coordinates in which a record is far, ``points`` those in which others are near it. Stops
+    when fewer than ``leave`` records are left; these keep the label -1. O(n^2 p / k).
+    """
+    n = points.shape[0]
+    labels = np.full(n, -1, dtype=np.int64)
+    rows = np.arange(n)
+    distance, near = np.empty(n), np.empty(k, dtype=np.int64)
+    left, group = n, 0
+    while left >= leave:
+        _squared_distances(outward, rows, left, _centroid(outward, rows, left), distance)
+        r = points[rows[np.argmax(distance[:left])]]
+        left = _take(points, rows, left, r, k, distance, near, labels, group)
+        group += 1
+    return labels
+
+
+# ---- V-MDAV --------------------------------------------------------------------------------------
+
+
+@njit(cache=True)
+def v_mdav(points, outward, k, gamma):
+    """Group number of every record; -1 for the fewer than k left over at the end. O(n^2 p).
+
+    ``outward`` lists the records from the outermost inward. ``gap[i]`` is the squared distance of record i to the
+    nearest member of the group being formed.
+    """
+    n = points.shape[0]
+    labels = np.full(n, -1, dtype=np.int64)
+    gap = np.empty(n)
+    left, group = n, 0
+    for seed in outward:
+        if left < k:
+            break
+        if labels[seed] >= 0:
+            continue
+        _gather(points, labels, gap, seed, k, group)
+        left -= k
+        left -= _extend(points, labels, gap, k, gamma, group)
+        group += 1
+    return labels
+
+
+@njit(cache=True)
+def _join(points, labels, gap, record, group):
+    labels[record] = group
+    for i in range(labels.shape[0]):
+        if labels[i] < 0:
+            gap[i] = min(gap[i], squared_distance(points, record, i))
+
+
+@njit(cache=True)
+def _gather(points, labels, gap, seed, k, group):
+    """The seed and the k - 1 records nearest to the seed."""
+    labels[seed] = group
+    free = np.flatnonzero(labels < 0)
+    distance, near = np.empty(free.shape[0]), np.empty(k - 1, dtype=np.int64)
+    for i in range(free.shape[0]):
+        distance[i] = squared_distance(points, seed, free[i])
+        gap[free[i]] = distance[i]
+    k_smallest(distance, free.shape[0], k - 1, near)
+    for i in near:
+        _join(points, labels, gap, free[i], group)
+
+
+@njit(cache=True)
+def _extend(points, labels, gap, k, gamma, group):
+    """Take in the nearest outsider while d_in < gamma d_out, at most k - 1 times; how many joined."""
+    for joined in range(k - 1):
+        record = _nearest(labels, gap)
+        if record < 0 or not np.sqrt(gap[record]) < gamma * np.sqrt(_isolation(points, labels, record)):
+            return joined
+        _join(points, labels, gap, record, group)
+    return k - 1
+
+
+@njit(cache=True)
+def _nearest(labels, gap):
+    best = -1
+    for i in range(labels.shape[0]):
+        if labels[i] < 0 and (best < 0 or gap[i] < gap[best]):
+            best = i
+    return best
+
+
+@njit(cache=True)
+def _isolation(points, labels, record):
+    """Squared distance of an outsider to the nearest other outsider."""
+    best = np.inf
+    for i in range(labels.shape[0]):
+        if labels[i] < 0 and i != record:
+            best = min(best, squared_distance(points, record, i))
+    return best

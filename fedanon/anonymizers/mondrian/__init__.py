@@ -1,0 +1,1 @@
+"""Mondrian, top-down."""

@@ -1,0 +1,161 @@
+"""Top-down splits under a privacy model: a region is cut only if the model holds in all parts.
+
+Regions are cut breadth-first, all open ones in one pass, so that a model judges thousands of parts at once. A method
+gives a compiled function that proposes a cut for each region; what a model refuses is proposed along the next column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedanon.anonymizers.base import publish_smallest_cells
+from fedanon.data.groups import Groups
+from fedanon.data.table import Table
+from fedanon.privacy.base import Rows
+from fedanon.privacy.combined import Combined
+from fedanon.release.release import Claim
+
+Ints = NDArray[np.int64]
+Holds = Callable[[Groups], NDArray[np.bool_]]
+#: from the order of the rows and the starts, ends and ranks of regions: a new order, ends of parts, number of parts
+Propose = Callable[[Ints, Ints, Ints, Ints], tuple[Ints, Ints, Ints]]
+
+
+def judge_of_parts(table: Table, claim: Claim) -> Holds:
+    """Whether the monotone models of a claim hold; the others are left to the repair."""
+    assert isinstance(claim, Combined)
+    judge = claim.monotone().judge(Rows.of(table), np.ones(len(table), dtype=bool))
+    return lambda groups: judge.fine(groups, lambda: publish_smallest_cells(table, groups))
+
+
+class Regions(NamedTuple):
+    """Stretches of the order that may still be cut.
+
+    Parameters
+    ----------
+    start, end : where each begins and ends.
+    rank : how many columns have been tried in vain.
+    """
+
+    start: Ints
+    end: Ints
+    rank: Ints
+
+    def take(self, chosen: NDArray[Any]) -> Regions:
+        """Some of them."""
+        return Regions(self.start[chosen], self.end[chosen], self.rank[chosen])
+
+
+def split_while(order: Ints, propose: Propose, holds: Holds, *, columns: int, pool: bool) -> Ints:
+    """Region of every row.
+
+    Parameters
+    ----------
+    order : all rows in a canonical order.
+    propose : cuts every region, or says that it cannot.
+    holds : in which of the proposed parts the model holds.
+    columns : how many proposals a region gets.
+    pool : whether parts for which the model does not hold may be put together.
+    """
+    order = order.copy()
+    ends: list[Ints] = []
+    zero = np.zeros(1, dtype=np.int64)
+    regions = Regions(zero, np.array([len(order)]), zero)
+    while len(regions.start):
+        proposed, part_ends, counts = propose(order, *regions)
+        parts = _Parts.of(proposed, regions, part_ends, counts)
+        cut = parts.accepted(holds, pool)
+        children = parts.arrange(order, cut)
+        again = ~cut & (counts > 0) & (regions.rank + 1 < columns)
+        ends.append(regions.end[~cut & ~again])
+        waiting = regions.take(again)
+        regions = _joined(children, waiting._replace(rank=waiting.rank + 1))
+    stops = np.sort(np.concatenate(ends))
+    labels = np.empty(len(order), dtype=np.int64)
+    labels[order] = np.repeat(np.arange(len(stops)), np.diff(stops, prepend=0))
+    return labels
+
+
+def _joined(first: Regions, second: Regions) -> Regions:
+    both = Regions(*(np.concatenate(pair) for pair in zip(first, second, strict=True)))
+    return both.take(np.argsort(both.start))
+
+
+class _Parts:
+    """The parts of the regions for which a cut is proposed; parts may be put together before they are judged."""
+
+    def __init__(self, n: int, rows: Ints, part: Ints, region: Ints, regions: Regions) -> None:
+        self.n, self.rows, self.part = n, rows, part  # number of all rows; those in a part, and their parts
+        self.region = region  # the region of every part
+        self.target = np.arange(len(region))  # the part each has been put together with
+        self.regions = regions
+
+    @classmethod
+    def of(cls, proposed: Ints, regions: Regions, part_ends: Ints, counts: Ints) -> _Parts:
+        of_part = np.repeat(np.arange(len(counts)), counts)
+        kept = counts[of_part] > 1
+        region, ends = of_part[kept], part_ends[kept]
+        first = np.flatnonzero(np.diff(region, prepend=-1))
+        starts = np.concatenate([[0], ends[:-1]])[: len(ends)]
+        starts[first] = regions.start[region[first]]
+        sizes = ends - starts
+        part = np.repeat(np.arange(len(region)), sizes)
+        at = np.arange(len(part)) - np.repeat(np.cumsum(sizes) - sizes, sizes) + np.repeat(starts, sizes)
+        return cls(len(proposed), proposed[at], part, region, regions)
+
+    def accepted(self, holds: Holds, pool: bool) -> NDArray[np.bool_]:
+        """Which regions may be cut: their parts are at least two, and the model holds in all."""
+        fine = self._fine(holds)
+        if pool and not fine.all():
+            self._put_together(self._first_failing(fine), fine)
+            fine = self._fine(holds)
+            self._put_together(self._smallest_fine(fine), fine)
+            fine = self._fine(holds)
+        count = len(self.regions.start)
+        failing = np.bincount(self.region[~fine], minlength=count)
+        parts = np.bincount(self.region[np.unique(self.target)], minlength=count)
+        return np.asarray((parts > 1) & (failing == 0))
+
+    def arrange(self, order: Ints, cut: NDArray[np.bool_]) -> Regions:
+        """Write the parts of the regions that are cut into ``order``; they are new regions."""
+        chosen = cut[self.region[self.part]]
+        rows, part = self.rows[chosen], self.target[self.part[chosen]]
+        by_part = np.argsort(part, kind="stable")
+        # targets ascend with their regions, and a region's parts fill exactly its stretch
+        names, first, sizes = np.unique(part[by_part], return_index=True, return_counts=True)
+        region = self.region[names]
+        offset = first - first[np.searchsorted(region, region)]
+        start = self.regions.start[region] + offset
+        at = np.arange(len(rows)) - np.repeat(first, sizes) + np.repeat(start, sizes)
+        order[at] = rows[by_part]
+        return Regions(start, start + sizes, np.zeros(len(start), dtype=np.int64))
+
+    def _fine(self, holds: Holds) -> NDArray[np.bool_]:
+        """For every part, whether the model holds in what it has been put together with."""
+        names, dense = np.unique(self.target, return_inverse=True)
+        labels = np.full(self.n, -1, dtype=np.int32)
+        labels[self.rows] = dense[self.part]
+        return holds(Groups(labels, len(names)))[dense]
+
+    def _put_together(self, target_of_region: Ints, fine: NDArray[np.bool_]) -> None:
+        """The failing parts of a region join one of its parts, if it has one (-1: none)."""
+        wanted = target_of_region[self.region]
+        self.target = np.where(fine | (wanted < 0), self.target, wanted)
+
+    def _first_failing(self, fine: NDArray[np.bool_]) -> Ints:
+        found = np.full(len(self.regions.start), -1, dtype=np.int64)
+        failing = np.flatnonzero(~fine)[::-1]
+        found[self.region[failing]] = self.target[failing]
+        return found
+
+    def _smallest_fine(self, fine: NDArray[np.bool_]) -> Ints:
+        sizes = np.bincount(self.target[self.part], minlength=len(self.region))
+        good = np.flatnonzero(fine)
+        good = good[np.argsort(-sizes[self.target[good]], kind="stable")]
+        found = np.full(len(self.regions.start), -1, dtype=np.int64)
+        found[self.region[good]] = self.target[good]
+        return found

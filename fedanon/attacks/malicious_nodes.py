@@ -1,0 +1,191 @@
+"""Byzantine clients: some of a federation send whatever spoils the model most."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import copy
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from fedanon.attacks import ATTACKS
+from fedanon.attacks.base import Attack, Finding, NotApplicableError, Z, wilson
+from fedanon.attacks.context import Scene
+from fedanon.attacks.learning import hurried, labels_of
+from fedanon.data import partition
+from fedanon.fields import parameter
+
+if TYPE_CHECKING:
+    from fedanon.learning.node import Node
+    from fedanon.learning.settings import RunSettings
+
+#: what they try, each in a run of its own
+TAMPERINGS = ("nan", "sign_flip", "scale", "label_flip", "gaussian")
+
+
+# ---- A small federation of the scene's table, some of whose clients are hostile ------------------
+
+ROUNDS = {"lr": 5, "xgb": 10}
+#: fewer people of a client teach a model nothing that could be spoilt
+MIN_PEOPLE = 30
+
+
+@dataclass(frozen=True, kw_only=True)
+class FederationAttack(Attack):
+    """Base of the attacks from inside a federation."""
+
+    target = "federation"
+
+    clients: int = parameter(10, help="clients among whom the people are dealt out", at_least=4)
+    hostile: int = parameter(3, help="how many of them are hostile", at_least=1)
+    model: Literal["lr", "xgb"] = parameter("lr", help="what they train")
+    strategy: str = parameter("robust", help="how the server combines updates")
+
+    def federation(self, scene: Scene, rng: np.random.Generator) -> Federation:
+        """The clients, each with its part of the table; NotApplicableError where there can be none."""
+        labels_of(scene.table)
+        if scene.anonymizer is None:
+            raise NotApplicableError("It needs the method, so that every client can release its own rows.")
+        if scene.table.n_persons < MIN_PEOPLE * self.clients:
+            raise NotApplicableError(f"It needs at least {MIN_PEOPLE} people for each of {self.clients} clients.")
+        if find_spec("flwr") is None:
+            raise NotApplicableError("It needs Flower: install fedanon[federated].")
+        return Federation(self, scene, int(rng.integers(2**31)))
+
+
+class Federation:
+    """Clients that have prepared their releases, for several runs.
+
+    Parameters
+    ----------
+    attack : says how many clients there are, and what they train.
+    scene : whose table they share.
+    seed : of the runs.
+    """
+
+    def __init__(self, attack: FederationAttack, scene: Scene, seed: int) -> None:
+        self._attack = attack
+        self._scene = scene
+        self._seed = seed
+
+    @property
+    def labels(self) -> Any:
+        """Of all test rows."""
+        return np.concatenate([node.test[1] for node in self._nodes])
+
+    def play(self, tampering: str, hostile: int) -> dict[str, Any]:
+        """The result of a run."""
+        from fedanon.federated.simulation import simulate_nodes
+
+        settings = replace(self._settings, tampering=tampering, hostile=hostile)
+        with _quiet():
+            # a copy has what its node prepared, and has learned nothing yet
+            return simulate_nodes([copy(node) for node in self._nodes], settings).to_dict()
+
+    @cached_property
+    def _settings(self) -> RunSettings:
+        from fedanon.learning.settings import RunSettings
+
+        attack, anonymizer = self._attack, hurried(self._scene.anonymizer, 1 / self._attack.clients)
+        return RunSettings(
+            method=anonymizer.name,
+            method_settings=json.dumps(asdict(anonymizer)),
+            model=attack.model,
+            strategy=attack.strategy,
+            clients=attack.clients,
+            rounds=ROUNDS[attack.model],
+            evaluate_every=ROUNDS[attack.model],
+            seed=self._seed,
+        )
+
+    @cached_property
+    def _nodes(self) -> list[Node]:
+        from fedanon.learning.node import make_node
+
+        parts = partition.iid(self._scene.table, self._attack.clients, np.random.default_rng(self._seed))
+        return [make_node(self._scene.table.take(rows), self._settings, i) for i, rows in enumerate(parts)]
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """What the server logs of hostile clients is here what was asked for."""
+    log = logging.getLogger("fedanon")
+    level = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
+
+
+@ATTACKS.register("byzantine")
+@dataclass(frozen=True, kw_only=True)
+class Byzantine(FederationAttack):
+    """Share of the pairs of a positive and a negative test row that the model ranks wrongly: 1 - AUC.
+
+    The worst of several kinds of tampering counts (Blanchard et al. 2017); the baseline is the same federation with
+    nobody hostile.
+    """
+
+    title = "Byzantine clients"
+    meaning = "Hostile clients make the model of all useless by the updates they send."
+
+    def run(self, scene: Scene, rng: np.random.Generator) -> Finding:
+        """A run without hostile clients, and one for each kind of tampering."""
+        federation = self.federation(scene, rng)
+        clean = federation.play(TAMPERINGS[0], 0)
+        played = {name: federation.play(name, self.hostile) for name in TAMPERINGS}
+        areas = {name: result["auc_pooled"] for name, result in played.items()}
+        worst, labels = min(areas.values()), federation.labels
+        named = [[entry["client"] in result["hostile"] for entry in result["suspects"]] for result in played.values()]
+        details = {
+            "auc_clean": clean["auc_pooled"],
+            **{f"auc_{name}": area for name, area in areas.items()},
+            "hostile_named_share": sum(map(sum, named)) / (self.hostile * len(played)),
+            "honest_named": float(sum(right.count(False) for right in named)),
+        }
+        interval = auc_interval(worst, int(labels.sum()), int((labels == 0).sum()))
+        rate = 1 - worst
+        return Finding(rate, 1 - clean["auc_pooled"], (1 - interval[1], 1 - interval[0]), len(labels), details)
+
+
+def auc_interval(area: float, positives: int, negatives: int) -> tuple[float, float]:
+    r"""95 % interval of an AUC A by the variance of Hanley and McNeil (1982).
+
+    .. math:: \frac{A(1-A) + (p-1)(Q_1 - A^2) + (n-1)(Q_2 - A^2)}{pn}, \quad
+              Q_1 = \frac{A}{2-A}, \; Q_2 = \frac{2A^2}{1+A}
+    """
+    first, second = area / (2 - area), 2 * area**2 / (1 + area)
+    spread = area * (1 - area) + (positives - 1) * (first - area**2) + (negatives - 1) * (second - area**2)
+    reach = Z * math.sqrt(spread / (positives * negatives))
+    return max(0.0, area - reach), min(1.0, area + reach)
+
+
+# ---- Backdoor ------------------------------------------------------------------------------------
+
+
+@ATTACKS.register("backdoor")
+@dataclass(frozen=True, kw_only=True)
+class PlantedBackdoor(FederationAttack):
+    """Share of the negative test rows that are called positive once they carry the trigger (Bagdasaryan et al. 2020).
+
+    The baseline is the same share where nobody is hostile.
+    """
+
+    title = "Backdoor"
+    meaning = "Hostile clients decide what the model says of a row that carries their mark."
+
+    def run(self, scene: Scene, rng: np.random.Generator) -> Finding:
+        """A run without hostile clients and one with them."""
+        federation = self.federation(scene, rng)
+        clean, planted = (federation.play("backdoor", hostile) for hostile in (0, self.hostile))
+        n, rate = int((federation.labels == 0).sum()), planted["backdoor_rate"]
+        details = {name: result["auc_pooled"] for name, result in (("auc_clean", clean), ("auc_planted", planted))}
+        return Finding(rate, clean["backdoor_rate"], wilson(rate * n, n), n, details)

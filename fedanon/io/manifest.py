@@ -1,0 +1,112 @@
+"""A manifest read back: what a released file was said to be, to be held against what it is."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from fedanon.data.schema import MAX_BYTES, Schema
+from fedanon.errors import DataError
+from fedanon.io.parquet import is_parquet
+from fedanon.io.release_file import manifest_path
+
+SUFFIX = manifest_path("").name
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """A manifest and the file it describes.
+
+    Parameters
+    ----------
+    path : of the manifest.
+    release : the released file, there or not.
+    document : what it says.
+    """
+
+    path: Path
+    release: Path
+    document: Mapping[str, Any]
+
+    @classmethod
+    def read(cls, path: Path, release: Path | None = None) -> Manifest:
+        """Read a manifest; the file it describes bears its name without the ending, unless ``release`` is given."""
+        try:
+            document = json.loads(_text(path))
+        except (OSError, ValueError, RecursionError):
+            raise DataError(f"The manifest {path.name} cannot be read.") from None
+        if not isinstance(document, dict) or not {"claim", "provenance"} <= set(document):
+            raise DataError(f"The manifest {path.name} cannot be read.")
+        return cls(path, release or _described(path), document)
+
+    @classmethod
+    def beside(cls, release: Path) -> Manifest | None:
+        """The manifest of a released file, if it lies beside it."""
+        path = manifest_path(release)
+        return cls.read(path, release) if path.exists() else None
+
+    @property
+    def claim(self) -> dict[str, Any]:
+        """What is promised; empty if nothing is."""
+        return dict(self.document["claim"] or {})
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """Method, parameters, seed, version, hashes."""
+        return dict(self.document["provenance"])
+
+    @property
+    def expected_sha256(self) -> str:
+        """Hash of the file that was written."""
+        try:
+            return str(self.document["parquet_sha256" if is_parquet(self.release) else "csv_sha256"])
+        except KeyError:
+            raise DataError(f"The manifest {self.path.name} cannot be read.") from None
+
+    @property
+    def is_of_file(self) -> bool:
+        """Whether the file is, byte for byte, the one that was written."""
+        return file_sha256(self.release) == self.expected_sha256
+
+    @property
+    def keeps_order(self) -> bool:
+        """Whether the rows are in the order of the original; those of a differentially private release are not."""
+        return self.claim.get("model") != "differential privacy"
+
+    @cached_property
+    def schema(self) -> Schema | None:
+        """The schema of the release, if the manifest holds it."""
+        text = self.document.get("schema")
+        if text is None:
+            return None
+        try:
+            return Schema.from_dict(tomllib.loads(str(text)))
+        except (tomllib.TOMLDecodeError, RecursionError):
+            raise DataError(f"The schema in the manifest {self.path.name} cannot be read.") from None
+
+
+def file_sha256(path: Path) -> str:
+    """Hash of a file's bytes."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        raise DataError(f"The file {path.name} is not there or cannot be read.") from None
+
+
+def _text(path: Path) -> str:
+    if path.stat().st_size > 2 * MAX_BYTES:
+        raise DataError(f"The manifest {path.name} is larger than {2 * MAX_BYTES // 2**20} MB.")
+    return path.read_text(encoding="utf-8")
+
+
+def _described(path: Path) -> Path:
+    if not path.name.endswith(SUFFIX):
+        raise DataError(f"The name {path.name} does not end in {SUFFIX}; say which file it describes with --release.")
+    return path.with_name(path.name.removesuffix(SUFFIX))

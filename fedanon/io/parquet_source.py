@@ -1,0 +1,153 @@
+"""A Parquet file larger than memory: only the quasi-identifiers are held, the other columns pass by in batches."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fedanon.data.hierarchy import ROOT
+from fedanon.data.schema import Categorical, Numeric, Schema
+from fedanon.data.table import MissingPolicy, Table, check_columns
+from fedanon.errors import ConfigError, DataError, SchemaError
+from fedanon.io.atomic import atomic_file, atomic_write
+from fedanon.io.parquet import (
+    batches,
+    column_types,
+    hidden,
+    is_number,
+    is_text,
+    pyarrow,
+    read_columns,
+    record_batch,
+    write_batches,
+)
+from fedanon.io.release_file import forget, manifest_path, manifest_text, verify_claim
+from fedanon.release.release import Release
+
+
+@dataclass(frozen=True)
+class ParquetSource:
+    """A Parquet file whose columns are those of a schema; build it with :meth:`open`.
+
+    Parameters
+    ----------
+    path : the file.
+    schema : of all its columns.
+    state : size and time of the last change of the file when it was opened.
+    """
+
+    path: Path
+    schema: Schema
+    state: tuple[int, int]
+
+    @classmethod
+    def open(cls, path: str | Path, schema: Schema) -> ParquetSource:
+        """Check names and types of the columns; no value is read.
+
+        Raises
+        ------
+        DataError
+            If the file is absent, damaged or no Parquet file, or has no rows.
+        SchemaError
+            If its columns are not those of ``schema``.
+        """
+        path = Path(path)
+        columns, rows = column_types(path)
+        check_columns([name for name, _ in columns], rows, schema)
+        _check_types(dict(columns), schema)
+        return cls(path, schema, _state(path))
+
+    def table(self, *, missing: MissingPolicy = "error", also: Collection[str] = ()) -> Table:
+        """The quasi-identifiers, and the columns of persons, weights and households, as a table of their own.
+
+        Its schema declares no other columns. ``also`` names more to read, such as one a privacy model is about.
+        """
+        narrow = self._narrow({a.name for a in self.schema.quasi_identifiers}.union(also))
+        categories = {a.name for a in narrow.attributes if isinstance(a, Categorical)}
+        frame = read_columns(self.path, narrow.names, categories=categories, tokens=self.schema.missing_values)
+        return Table.from_frame(frame, narrow, missing=missing)
+
+    def write_release(self, release: Release, table: Table, path: str | Path, *, with_schema: bool = True) -> Path:
+        """Verify ``release`` once more, then write it to ``path`` and its manifest to ``<path>.manifest.json``.
+
+        Parameters
+        ----------
+        release : what is published, made from ``table``.
+        table : as :meth:`table` gave it.
+        path : the Parquet file; an older one is replaced.
+        with_schema : whether the manifest holds the schema.
+
+        Returns
+        -------
+        The path. Quasi-identifiers are texts as in :meth:`Release.to_frame`; other columns keep their types.
+        """
+        path = Path(path)
+        verify_claim(release, table)
+        if release.in_group_order:
+            raise ConfigError("Rows in another order cannot have other columns pass by them; use a CSV file.")
+        with atomic_file(path) as file:
+            write_batches(file, self._published(release))
+            self._refuse_changed()
+            file.seek(0)
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+            text = manifest_text(self._widened(release), table, digest, "parquet", with_schema=with_schema)
+            forget(manifest_path(path))
+        atomic_write(manifest_path(path), text)
+        return path
+
+    def _narrow(self, wanted: set[str]) -> Schema:
+        """The schema of some columns and of those a table always needs."""
+        schema = self.schema
+        held = wanted | {schema.person_id or "", schema.weight or "", schema.household or ""}
+        kept = tuple(a for a in schema.attributes if a.name in held)
+        return replace(schema, attributes=kept, target=schema.target if schema.target in held else None)
+
+    def _widened(self, release: Release) -> Release:
+        """The release with the schema of all columns, which the manifest describes."""
+        schema = self.schema.replacing(*release.schema.quasi_identifiers)
+        return replace(release, schema=schema, provenance=replace(release.provenance, schema_sha256=schema.sha256))
+
+    def _published(self, release: Release) -> Iterator[Any]:
+        """The published rows in batches."""
+        texts = _texts(release)
+        suppressed = release.suppressed
+        cell = np.where(suppressed, release.groups.count, release.groups.labels)
+        others = [name for name in self.schema.published if name not in texts]
+        begin = 0
+        # a table of quasi-identifiers alone is read for its number of rows
+        for batch in batches(self.path, others or list(texts)[:1]):
+            rows = slice(begin, begin := begin + len(batch))
+            shown = {name: text.take(pyarrow().array(cell[rows])) for name, text in texts.items()}
+            shown |= {name: hidden(batch.column(name), suppressed[rows]) for name in others}
+            yield record_batch({name: shown[name] for name in self.schema.published})
+
+    def _refuse_changed(self) -> None:
+        if _state(self.path) != self.state:
+            raise DataError(f"The file {self.path.name} was changed after it had been read; nothing was written.")
+
+
+def _texts(release: Release) -> Mapping[str, Any]:
+    """For every quasi-identifier the text of each cell, and that of a suppressed row last."""
+    arrow = pyarrow()
+    return {name: arrow.array(np.append(cells.texts(), ROOT), arrow.string()) for name, cells in release.cells.items()}
+
+
+def _state(path: Path) -> tuple[int, int]:
+    status = path.stat()
+    return status.st_size, status.st_mtime_ns
+
+
+def _check_types(types: Mapping[str, Any], schema: Schema) -> None:
+    """Dates would become numbers, and lists texts, without a word."""
+    for attribute in (*schema.quasi_identifiers, *([schema[schema.weight]] if schema.weight else [])):
+        kind = types[attribute.name]
+        if is_text(kind) or is_number(kind):
+            continue
+        if isinstance(attribute, Numeric) or pyarrow().types.is_nested(kind):
+            wanted = "numbers" if isinstance(attribute, Numeric) else "values of a taxonomy"
+            raise SchemaError(f"The column {attribute.name!r} has the Parquet type {kind}, which holds no {wanted}.")

@@ -1,0 +1,247 @@
+"""A release on disk: a CSV or Parquet file and beside it a manifest that says how it came about.
+
+The manifest is for the steward, not for the public: with the seed, random noise could be drawn again and taken off.
+Both files are a function of the release alone (no clock), so the same input and seed give the same bytes.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from fedanon.data.groups import Groups
+from fedanon.data.hierarchy import ROOT
+from fedanon.data.schema import Schema
+from fedanon.data.schema_toml import schema_toml
+from fedanon.data.table import Table, texts
+from fedanon.errors import DataError, PrivacyViolationError, SchemaError
+from fedanon.io.atomic import atomic_write
+from fedanon.io.csv import read_frame
+from fedanon.io.parquet import batches, column_types, is_parquet, read_columns, write_frame
+from fedanon.release.release import Release
+
+NO_CLAIM = "Nothing is promised about this table."
+AUDIENCE = "Keep this file with the data steward: with the seed, a reader could undo what was random."
+
+
+# ---- writing -------------------------------------------------------------------------------------
+
+
+def write_release(release: Release, table: Table, path: str | Path, *, with_schema: bool = True) -> Path:
+    """Verify ``release`` once more, then write it to ``path`` and its manifest to ``<path>.manifest.json``.
+
+    Parameters
+    ----------
+    release : what is published.
+    table : what it was made from.
+    path : the file; Parquet if its name ends in .parquet, else CSV. An older one is replaced.
+    with_schema : whether the manifest holds the schema; not where its ranges were read off the data.
+
+    Returns
+    -------
+    The path of the file. A manifest beside it means that both were written whole.
+    """
+    path = Path(path)
+    verify_claim(release, table)
+    kind = "parquet" if is_parquet(path) else "csv"
+    data = _parquet_bytes(release.to_frame()) if kind == "parquet" else _csv_text(release.to_frame()).encode()
+    text = manifest_text(release, table, hashlib.sha256(data).hexdigest(), kind, with_schema=with_schema)
+    forget(manifest_path(path))
+    atomic_write(path, data)
+    atomic_write(manifest_path(path), text)
+    return path
+
+
+def manifest_path(path: str | Path) -> Path:
+    """Where the manifest of the release at ``path`` lies."""
+    return Path(f"{path}.manifest.json")
+
+
+def manifest_text(release: Release, table: Table, digest: str, kind: str, *, with_schema: bool = True) -> str:
+    """The manifest of a release whose file of this ``kind`` (csv, parquet) has the SHA-256 ``digest``."""
+    document = {**manifest(release, table), f"{kind}_sha256": digest}
+    if with_schema:
+        # as text, since the order of columns and values has a meaning and the keys of a manifest are sorted
+        document["schema"] = schema_toml(release.schema)
+    return json.dumps(document, indent=2, sort_keys=True, default=_plain) + "\n"
+
+
+def manifest(release: Release, table: Table) -> dict[str, Any]:
+    """What is known about a release: origin, claim, size, columns and hashes; no cell."""
+    classes = release.classes
+    people = classes.sizes if table.persons is None else classes.distinct(table.persons)
+    claim = release.claim
+    return {
+        "audience": AUDIENCE,
+        "provenance": release.provenance.to_dict(),
+        "claim": None if claim is None else claim.to_dict(),
+        "claim_text": NO_CLAIM if claim is None else claim.describe(),
+        "rows": len(release),
+        "suppressed": int(release.suppressed.sum()),
+        "classes": classes.count,
+        "smallest_class": int(people.min()) if classes.count else 0,
+        "missing": table.missing,
+        "columns": [{"name": a.name, "role": str(a.role)} for a in release.schema.attributes],
+        "schema_sha256": release.schema.sha256,
+    }
+
+
+def verify_claim(release: Release, table: Table) -> None:
+    """Raise unless the release fits its table and keeps its claim."""
+    if len(release) != len(table):
+        raise PrivacyViolationError(f"The release has {len(release)} rows, its table {len(table)}.")
+    if release.claim is not None:
+        release.claim.check(release, table)
+
+
+def _parquet_bytes(frame: pd.DataFrame) -> bytes:
+    buffer = io.BytesIO()
+    write_frame(buffer, frame)
+    return buffer.getvalue()
+
+
+def _csv_text(frame: pd.DataFrame) -> str:
+    guarded = frame.rename(columns=guard)
+    for i, name in enumerate(frame.columns):
+        if not pd.api.types.is_numeric_dtype(frame[name]):
+            texts = frame[name].map(lambda cell: guard(str(cell)), na_action="ignore")
+            guarded.isetitem(i, texts.to_numpy(dtype=object))
+    text = guarded.to_csv(index=False, lineterminator="\n")
+    # the writer leaves a carriage return bare, which readers take for the end of a line
+    return guarded.to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_ALL) if "\r" in text else text
+
+
+def _plain(value: Any) -> Any:
+    """A numpy scalar as a number, anything else as text."""
+    return value.item() if isinstance(value, np.generic) else str(value)
+
+
+def forget(path: Path) -> None:
+    """Remove the manifest of an older release, so that it is never beside a table it does not describe."""
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise DataError(f"The file {path} cannot be replaced: {error.strerror}.") from None
+
+
+# ---- reading -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedFrame:
+    """A release as anyone can read it: text, and what follows from it.
+
+    Parameters
+    ----------
+    frame : the published columns as text, of a Parquet file only the quasi-identifiers and those asked for; an empty
+        cell is missing.
+    quasi_identifiers : names of the quasi-identifying columns.
+    suppressed : which rows publish nothing.
+    classes : rows with equal quasi-identifiers.
+    """
+
+    frame: pd.DataFrame
+    quasi_identifiers: tuple[str, ...]
+    suppressed: NDArray[np.bool_]
+    classes: Groups
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+
+def read_release(path: str | Path, schema: Schema, *, also: Collection[str] = ()) -> ReleasedFrame:
+    """Read a release from its file; ``schema`` is that of the original table.
+
+    Of a Parquet file (by its name) only the quasi-identifiers and the columns ``also`` are held.
+    """
+    names = tuple(a.name for a in schema.quasi_identifiers)
+    columnar = is_parquet(path)
+    frame = _read_parquet(Path(path), schema, {*names, *also}) if columnar else _read_csv(path, schema)
+    _refuse_empty(frame, names)
+    hidden = _hidden(frame, names)
+    blank = _blank_rows(Path(path), schema, hidden) if columnar else frame.drop(columns=list(names)).isna().all(axis=1)
+    suppressed = hidden & np.asarray(blank, dtype=bool)
+    codes = [pd.factorize(frame[name], sort=True)[0] for name in names]
+    equal = Groups.equal_rows(np.column_stack(codes) if codes else np.empty((len(frame), 0)))
+    return ReleasedFrame(frame, names, suppressed, Groups.of(np.where(suppressed, -1, equal.labels)))
+
+
+def _read_csv(path: str | Path, schema: Schema) -> pd.DataFrame:
+    frame = read_frame(path, separator=",")
+    frame.columns = pd.Index([unguard(name) for name in frame.columns])
+    _check_published(list(frame.columns), schema)
+    return pd.DataFrame({name: frame[name].map(unguard, na_action="ignore") for name in schema.published})
+
+
+def _read_parquet(path: Path, schema: Schema, wanted: set[str]) -> pd.DataFrame:
+    columns, rows = column_types(path)
+    _check_published([name for name, _ in columns], schema)
+    names = [name for name in schema.published if name in wanted]
+    frame = read_columns(path, names)
+    return pd.DataFrame({name: texts(frame[name]) for name in names}, index=pd.RangeIndex(rows))
+
+
+def _check_published(names: Sequence[str], schema: Schema) -> None:
+    absent = [name for name in schema.published if name not in names]
+    if absent:
+        raise SchemaError(f"The release lacks {len(absent)} columns of the schema: {', '.join(absent[:10])}.")
+    leaked = [name for name in schema.identifying if name in names]
+    if leaked:
+        raise SchemaError(f"The file holds identifying columns, so it is no release: {', '.join(leaked[:10])}.")
+    extra = len(names) - len(schema.published)
+    if extra:
+        raise SchemaError(f"The release has {extra} columns that the schema does not declare.")
+
+
+def _refuse_empty(frame: pd.DataFrame, names: tuple[str, ...]) -> None:
+    for name in names:
+        empty = int(frame[name].isna().sum())
+        if empty:
+            raise DataError(f"The quasi-identifier {name!r} of the release has {empty} empty cells.")
+
+
+def _hidden(frame: pd.DataFrame, names: tuple[str, ...]) -> NDArray[np.bool_]:
+    """Rows with '*' in every quasi-identifier."""
+    if not names:
+        return np.zeros(len(frame), dtype=bool)
+    return np.asarray((frame[list(names)] == ROOT).all(axis=1), dtype=bool)
+
+
+def _blank_rows(path: Path, schema: Schema, hidden: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Rows of a Parquet file whose other columns are empty; the file is read for it only if any row is hidden."""
+    quasi = {a.name for a in schema.quasi_identifiers}
+    others = [name for name in schema.published if name not in quasi]
+    if not others or not hidden.any():
+        return hidden
+    parts = batches(path, others)
+    return np.concatenate([np.all([c.is_null().to_numpy(False) for c in part.columns], axis=0) for part in parts])
+
+
+# ---- Text that a spreadsheet would run as a formula ----------------------------------------------
+
+TRIGGERS = ("=", "+", "-", "@", "\t", "\r")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+
+def guard(text: str) -> str:
+    """``text``, made harmless to a spreadsheet.
+
+    Text that already looks guarded gets one more apostrophe, so that :func:`unguard` is the exact inverse.
+    """
+    return "'" + text if text.lstrip("'").startswith(TRIGGERS) and not _NUMBER.fullmatch(text) else text
+
+
+def unguard(text: str) -> str:
+    """Inverse of :func:`guard`."""
+    return text[1:] if text.startswith("'") and text.lstrip("'").startswith(TRIGGERS) else text

@@ -1,0 +1,158 @@
+"""Signatures: how hospitals know each other's keys for masks, though the server hands the keys out.
+
+A hospital signs the key it made for a run, with the run and its own number, by the key pair its node is known by (ECDSA
+on P-384 with SHA-384, FIPS 186-5). A signature for another run, number or key says nothing about this one. Flower signs
+times of day with the same key pair: no such text begins like ours.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from numpy.typing import NDArray
+
+from fedanon.errors import ConfigError, DataError, PrivacyViolationError
+from fedanon.io.keys import check_public_key
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey, EllipticCurvePublicKey
+
+CONTEXT = b"fedanon together: a key for masks"
+#: a hospital is named by the SHA-256 of its public key; a signature is two numbers of the size of the curve
+NAME_BYTES, NUMBER_BYTES = 32, 48
+SIGNATURE_BYTES = NAME_BYTES + 2 * NUMBER_BYTES
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Who a hospital is, and with whom it sums its counts.
+
+    Parameters
+    ----------
+    private : its own key; None signs nothing.
+    hospitals : public keys of those it knows, itself among them, by name; None asks nobody for a signature.
+    """
+
+    private: EllipticCurvePrivateKey | None = field(default=None, repr=False)
+    hospitals: Mapping[bytes, EllipticCurvePublicKey] | None = None
+
+    @classmethod
+    def of(cls, config: Mapping[str, Any]) -> Identity:
+        """The identity a node config names by `identity-key` and `hospital-keys`, each of which may be missing."""
+        own, others = str(config.get("identity-key", "")), str(config.get("hospital-keys", ""))
+        if not own and others:
+            raise ConfigError("A node with hospital_keys needs an identity_key too: its own key has to be signed.")
+        private = _private_key(Path(own)) if own else None
+        if private is None or not others:
+            return cls(private)
+        return cls(private, {_name(key): key for key in (private.public_key(), *_public_keys(Path(others)))})
+
+    def signature(self, run_id: int, number: int, key: bytes) -> bytes:
+        """Who signs, and the signature of this hospital's key for a run; empty without a private key."""
+        from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
+
+        if self.private is None:
+            return b""
+        signed = decode_dss_signature(self.private.sign(_statement(run_id, number, key), _algorithm()))
+        return _name(self.private.public_key()) + b"".join(part.to_bytes(NUMBER_BYTES, "big") for part in signed)
+
+    def check(self, run_id: int, keys: Mapping[int, bytes], signatures: NDArray[Any]) -> None:
+        """Raise PrivacyViolationError unless every key is signed for this run, each by another hospital of the list.
+
+        ``signatures`` has a row of bytes for each of the keys, zeros for one that is not signed.
+        """
+        if self.hospitals is None:
+            return
+        left = dict(self.hospitals)
+        for (number, key), row in zip(keys.items(), signatures, strict=True):
+            name, signed = row[:NAME_BYTES].tobytes(), row[NAME_BYTES:].tobytes()
+            if not row.any():
+                _refuse(number, "is not signed")
+            if name not in self.hospitals:
+                _refuse(number, "is signed by none of its hospital_keys")
+            if name not in left:
+                _refuse(number, "is signed by a hospital that signed another key")
+            if not _holds(left.pop(name), signed, _statement(run_id, number, key)):
+                _refuse(number, "has a signature for another run, number or key")
+
+
+def _refuse(number: int, fault: str) -> NoReturn:
+    raise PrivacyViolationError(f"This node sums with hospitals it knows only: the key of number {number} {fault}.")
+
+
+def _statement(run_id: int, number: int, key: bytes) -> bytes:
+    """What is signed; the key comes last, so that no two statements have the same bytes."""
+    return b"\0".join([CONTEXT, str(run_id).encode(), str(number).encode(), key])
+
+
+def _holds(public: EllipticCurvePublicKey, signed: bytes, statement: bytes) -> bool:
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
+
+    r, s = (int.from_bytes(part, "big") for part in (signed[:NUMBER_BYTES], signed[NUMBER_BYTES:]))
+    try:
+        public.verify(encode_dss_signature(r, s), statement, _algorithm())
+    except InvalidSignature:
+        return False
+    return True
+
+
+def _algorithm() -> Any:
+    from cryptography.hazmat.primitives.asymmetric.ec import ECDSA
+    from cryptography.hazmat.primitives.hashes import SHA384
+
+    return ECDSA(SHA384())
+
+
+def _name(public: EllipticCurvePublicKey) -> bytes:
+    from cryptography.hazmat.primitives import serialization as form
+
+    der = public.public_bytes(form.Encoding.DER, form.PublicFormat.SubjectPublicKeyInfo)
+    return hashlib.sha256(der).digest()
+
+
+# ---- files ---------------------------------------------------------------------------------------
+
+
+def _private_key(path: Path) -> EllipticCurvePrivateKey:
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+    from cryptography.hazmat.primitives.serialization import load_ssh_private_key
+
+    try:
+        key = load_ssh_private_key(_read(path), password=None)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        raise ConfigError(f"The identity_key {path.name} is not a private key without a password.") from None
+    if not isinstance(key, EllipticCurvePrivateKey) or key.key_size != 8 * NUMBER_BYTES:
+        raise ConfigError(f"The identity_key {path.name} must be on P-384; `fedanon node init` makes such a key.")
+    return key
+
+
+def _public_keys(path: Path) -> list[EllipticCurvePublicKey]:
+    """All keys of a file, one a line, or of the files *.pub of a folder."""
+    files = sorted(path.glob("*.pub")) if path.is_dir() else [path]
+    return [_public_key(line, file.name) for file in files for line in _read(file).splitlines() if line.strip()]
+
+
+def _public_key(line: bytes, file: str) -> EllipticCurvePublicKey:
+    from cryptography.hazmat.primitives.serialization import load_ssh_public_key
+
+    try:
+        key: Any = load_ssh_public_key(check_public_key(line))
+    except ConfigError:
+        raise ConfigError(f"A line of {file} in hospital_keys is not the public key (node.pub) of a node.") from None
+    if key.key_size != 8 * NUMBER_BYTES:
+        raise ConfigError(f"The keys of {file} in hospital_keys must be on P-384, as `fedanon node init` makes them.")
+    found: EllipticCurvePublicKey = key
+    return found
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        raise DataError(f"The key file {path.name} cannot be read.") from None

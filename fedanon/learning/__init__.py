@@ -1,0 +1,1 @@
+"""Rounds of learning without Flower: settings, nodes, aggregation, validation, suspicion, checkpoints."""

@@ -1,0 +1,103 @@
+"""A hostile client: a node like the others whose model trains on false rows or lies about its step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedanon.errors import ConfigError
+from fedanon.fields import build
+from fedanon.learning.malicious import TAMPERINGS
+from fedanon.learning.malicious.base import Tampering, Trigger
+from fedanon.learning.node import Node
+from fedanon.learning.settings import RunSettings
+from fedanon.models.base import LocalState, Model, Parameters, TrainingData, Update
+from fedanon.models.boosted_trees import BoostedTrees, ScoredRows
+from fedanon.models.encoding import Encoding
+from fedanon.models.tree_validation import read_trees
+from fedanon.models.trees import Tree, write_trees
+from fedanon.release.release import Release
+from fedanon.types import Rng
+
+#: the tampering whose success is measured with and without hostile clients
+BACKDOOR = "backdoor"
+
+
+def turn_hostile(node: Node, settings: RunSettings, trigger: Trigger) -> None:
+    """Make a node of this process a hostile one."""
+    tampering = build(TAMPERINGS[settings.tampering], settings.nested("tampering"))
+    node.model = HostileModel(honest=node.model, tampering=tampering, trigger=trigger)
+    node.hostile = True
+
+
+def hostile_numbers(settings: RunSettings, clients: int) -> list[int]:
+    """Which clients are hostile, by a stream of their own; the server is not told."""
+    if settings.hostile > clients:
+        raise ConfigError(f"There are {clients} clients; {settings.hostile} of them cannot be hostile.")
+    if (settings.hostile or settings.tampering == BACKDOOR) and settings.protocol != "corrected":
+        raise ConfigError("Hostile clients need the protocol 'corrected'.")
+    picks = np.random.default_rng([settings.seed, *b"hostile"]).permutation(clients)[: settings.hostile]
+    return sorted(int(number) for number in picks)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostileModel(Model):
+    """An honest model in the hands of someone who is not.
+
+    Parameters
+    ----------
+    honest : what trains and predicts.
+    tampering : what is changed.
+    trigger : of a backdoor.
+    """
+
+    honest: Model
+    tampering: Tampering
+    trigger: Trigger
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", self.honest.name)
+        object.__setattr__(self, "aggregation", self.honest.aggregation)
+
+    def training_data(self, release: Release, encoding: Encoding, seed: int) -> TrainingData:
+        """As the honest model sees the rows."""
+        return self.honest.training_data(release, encoding, seed)
+
+    def initial(self, width: int) -> Parameters:
+        """Those of the honest model."""
+        return self.honest.initial(width)
+
+    def train(
+        self, parameters: Parameters, data: TrainingData, *, round_number: int, rng: Rng, state: LocalState
+    ) -> Update:
+        """Train on the rows as they were tampered with, then tamper with the step."""
+        if "hostile" not in state.values:
+            state.values["hostile"] = self.tampering.rows(data, self.trigger)
+        rows: TrainingData = state.values["hostile"]
+        update = self.honest.train(parameters, rows, round_number=round_number, rng=rng, state=state)
+        if isinstance(self.honest, BoostedTrees):
+            scored: ScoredRows = state.values["xgb"]
+            return replace(update, parameters=self._false_trees(self.honest, update.parameters, scored.width, rng))
+        return replace(update, parameters=self._false_arrays(update.parameters, parameters, rng))
+
+    def predict_proba(
+        self, parameters: Parameters, features: NDArray[np.float32], *, state: LocalState | None = None
+    ) -> NDArray[np.float64]:
+        """As the honest model does."""
+        return self.honest.predict_proba(parameters, features, state=state)
+
+    def _false_arrays(self, trained: Parameters, received: Parameters, rng: Rng) -> Parameters:
+        pairs = zip(trained, received, strict=True)
+        return [before + self.tampering.step(after - before, rng) for after, before in pairs]
+
+    def _false_trees(self, honest: BoostedTrees, trained: Parameters, width: int, rng: Rng) -> Parameters:
+        trees = read_trees(trained[0].tobytes(), n_features=width, limits=honest.update_limits()).trees
+        data = write_trees([self._false_tree(tree, rng) for tree in trees], n_features=width)
+        return [np.frombuffer(data, dtype=np.uint8)]
+
+    def _false_tree(self, tree: Tree, rng: Rng) -> Tree:
+        value = tree.value.copy()
+        value[tree.leaves] = self.tampering.step(tree.value[tree.leaves], rng)
+        return replace(tree, value=value)

@@ -1,0 +1,154 @@
+"""A node's private store: its table is anonymised once, though Flower starts a process for every message.
+
+What is kept is a prepared node: its release, features and facts, not its raw table. The entry's name is a hash of all
+it depends on, so a changed table or setting never meets an old entry; one that is damaged or open to others is
+made again. The training state is not kept: an empty one is always right.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import pickle
+import stat
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+from fedanon._version import __version__
+from fedanon.data.cells import Cells
+from fedanon.data.schema import Schema
+from fedanon.data.table import Table
+from fedanon.errors import DataError, InfeasibleError
+from fedanon.io.atomic import atomic_write
+from fedanon.learning.node import Node, make_model
+from fedanon.learning.settings import RunSettings
+from fedanon.release.release import Release
+from fedanon.types import IntArray
+
+#: settings of a run the preparation of a node with a table of its own does not depend on
+INDIFFERENT = frozenset(
+    [
+        "dataset",
+        "partition",
+        "clients",
+        "strategy",
+        "strategy-settings",
+        "rounds",
+        "clients-per-round",
+        "min-replies",
+        "evaluate-every",
+        "dp-settings",
+    ]
+)
+DIGEST_BYTES = 32
+
+
+class NodeStore:
+    """Prepared nodes in a folder that only its owner can open.
+
+    Parameters
+    ----------
+    folder : of the store.
+    data, schema : the node's files.
+    more : other settings of the node its preparation depends on.
+    """
+
+    def __init__(self, folder: Path, data: Path, schema: Path, more: Mapping[str, Any]) -> None:
+        self._folder = folder
+        self._data = data
+        self._schema = schema
+        self._more = dict(more)
+
+    @classmethod
+    def of(cls, config: Mapping[str, Any], **others: Any) -> NodeStore | None:
+        """The store a node config names, if it names one; ``others`` are more the preparation depends on."""
+        if not config.get("store") or "data" not in config:
+            return None
+        more = {name: config.get(name) for name in ("number", "missing")} | others
+        return cls(Path(str(config["store"])), Path(str(config["data"])), Path(str(config["schema"])), more)
+
+    def node(self, settings: RunSettings, make: Callable[[], Node]) -> Node:
+        """The prepared node, from the store or made now and kept."""
+        path = self._folder / self._name(settings)
+        node = _read(path)
+        if node is None:
+            node = make()
+            self._keep(path, node)
+        # rounds and strategy may be others: the preparation does not depend on them, the model's proximal term does
+        node.settings, node.model = settings, make_model(settings)
+        return node
+
+    def _keep(self, path: Path, node: Node) -> None:
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._folder.chmod(0o700)
+        buffer = io.BytesIO()
+        _Pickler(buffer, protocol=pickle.HIGHEST_PROTOCOL).dump(node)
+        content = buffer.getvalue()
+        atomic_write(path, hashlib.sha256(content).digest() + content, mode=0o600)
+
+    def _name(self, settings: RunSettings) -> str:
+        depends = {
+            "data": _sha256_of_file(self._data),
+            "schema": Schema.read(self._schema).sha256,
+            "settings": {n: v for n, v in settings.to_config().items() if n not in INDIFFERENT},
+            "node": self._more,
+            "version": __version__,
+        }
+        return hashlib.sha256(json.dumps(depends, sort_keys=True).encode()).hexdigest()[:32] + ".node"
+
+
+class NoRecoding:
+    """The recoding of a stored release: its test rows are recoded already, and a recoding may hold raw rows."""
+
+    columnwise: ClassVar[bool] = False
+
+    def apply(self, release: Release, table: Table) -> tuple[IntArray, Mapping[str, Cells]]:
+        """Not possible any more."""
+        raise InfeasibleError("A stored release cannot recode new rows.")
+
+
+class _Pickler(pickle.Pickler):
+    def reducer_override(self, value: Any) -> Any:
+        """Releases lose their recoding; everything else is kept as it is."""
+        if isinstance(value, Release) and not isinstance(value.recoding, NoRecoding):
+            return _same, (replace(value, recoding=NoRecoding()),)
+        return NotImplemented
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _read(path: Path) -> Node | None:
+    """The entry, or None where there is none that can be trusted."""
+    try:
+        if not (_is_private(path.parent) and _is_private(path)):
+            return None
+        data = path.read_bytes()
+        digest, content = data[:DIGEST_BYTES], data[DIGEST_BYTES:]
+        if hashlib.sha256(content).digest() != digest:
+            return None
+        node = pickle.loads(content)
+    except Exception:  # a file of another version can fail in any way
+        return None
+    return node if isinstance(node, Node) else None
+
+
+def _is_private(path: Path) -> bool:
+    """Owned by this user and closed to others: loading an entry of someone else's would run their code."""
+    if os.name == "nt":
+        return True
+    found = path.stat()
+    return found.st_uid == os.getuid() and not stat.S_IMODE(found.st_mode) & 0o077
+
+
+def _sha256_of_file(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        raise DataError(f"The file {path.name} cannot be read.") from None

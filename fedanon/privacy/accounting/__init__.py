@@ -1,0 +1,1 @@
+"""Differential privacy: where noise comes from and what it costs."""

@@ -1,0 +1,1 @@
+"""The privacy models a release can promise: one file a family."""

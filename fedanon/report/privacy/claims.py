@@ -1,0 +1,193 @@
+"""What was asked of the release, what it reached, and whether every promise holds on the file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from fedanon.privacy import MODELS
+from fedanon.privacy.models.k_anonymity import KAnonymity
+from fedanon.privacy.models.l_diversity import entropies
+from fedanon.privacy.models.t_closeness import TCloseness
+from fedanon.privacy.sensitive import Counter, Counts
+from fedanon.release.verdicts import Mechanism, Promise, Verdict
+from fedanon.report.document import Block, Cell, Column, Note, Paragraph, Section, Table, Tone
+from fedanon.report.privacy.evidence import Evidence
+from fedanon.report.privacy.language import Language
+
+TONES: dict[bool | None, Tone] = {True: "good", False: "bad", None: ""}
+
+
+def claims_section(evidence: Evidence, facts: Sequence[SensitiveFacts], say: Language) -> Section:
+    """The promises one by one, then what the worst class gives away of every sensitive column."""
+    blocks: list[Block] = [Paragraph(say("claims.about")), _counted(evidence, say)]
+    blocks += [_file(evidence, say)]
+    if evidence.verdicts:
+        blocks.append(verdict_table([_row(verdict, evidence, facts, say) for verdict in evidence.verdicts], say))
+    else:
+        blocks.append(Note(say("claims.none_title"), (say("claims.none"),), "warning"))
+    blocks += _sensitive(facts, say)
+    return Section(say("claims.title"), tuple(blocks))
+
+
+def verdict_table(rows: list[tuple[Cell, ...]], say: Language) -> Table:
+    """A table of promises with their verdicts."""
+    columns = (
+        Column(say("claims.promise")),
+        Column(say("claims.asked"), numeric=True),
+        Column(say("claims.reached"), numeric=True),
+        Column(say("claims.verdict")),
+    )
+    return Table(say("claims.caption"), columns, tuple(rows))
+
+
+def promise(model: Promise, say: Language) -> str:
+    """A model as a sentence; one the table of words does not know is called by its own."""
+    if isinstance(model, Mechanism):
+        key = f"promise.{model.name.replace(' ', '_')}"
+        return say(key, **model.parameters) if say.knows(key) else model.name
+    if isinstance(model, KAnonymity):
+        return say("promise.k_federation" if model.scope == "federation" else "promise.k", k=model.k)
+    names = {component: name for name, component in MODELS.items()}
+    key = f"promise.{names.get(type(model), '')}"
+    fields = {name: Path(value).name if name == "population" else value for name, value in asdict(model).items()}
+    return say(key, **fields) if say.knows(key) else str(model)
+
+
+def verdict_cell(holds: bool | None, text: str, say: Language) -> Cell:
+    """Holds, fails or is open: told by a sign and a word, and by colour."""
+    key = {True: "claims.holds", False: "claims.fails", None: "claims.open"}[holds]
+    return Cell(say(key, more=text), tone=TONES[holds])
+
+
+def _counted(evidence: Evidence, say: Language) -> Paragraph:
+    if evidence.persons is not None:
+        return Paragraph(say("claims.people", column=evidence.schema.person_id))
+    return Paragraph(say("claims.rows_blind" if evidence.schema.person_id else "claims.rows"))
+
+
+def _file(evidence: Evidence, say: Language) -> Block:
+    if evidence.is_as_written is None:
+        return Note(say("claims.no_manifest_title"), (say("claims.no_manifest"),), "warning")
+    if evidence.is_as_written:
+        return Paragraph(say("claims.as_written"))
+    return Note(say("claims.changed_title"), (say("claims.changed"),), "warning")
+
+
+def _row(verdict: Verdict, evidence: Evidence, facts: Sequence[SensitiveFacts], say: Language) -> tuple[Cell, ...]:
+    asked, reached = _numbers(verdict, evidence, facts)
+    if verdict.holds is None:
+        more = say(f"doubt.{verdict.doubt}")
+    else:
+        key = "claims.all_classes" if verdict.holds else "claims.broken"
+        more = say(key, broken=verdict.broken, classes=verdict.classes)
+    cells = [Cell(say.number(value), value) for value in (asked, reached)]
+    return Cell(promise(verdict.model, say)), *cells, verdict_cell(verdict.holds, more, say)
+
+
+def _numbers(
+    verdict: Verdict, evidence: Evidence, facts: Sequence[SensitiveFacts]
+) -> tuple[float | None, float | None]:
+    """The number that was asked for and the one that was reached, as far as there is one."""
+    model = verdict.model
+    if isinstance(model, Mechanism):
+        return model.parameters.get("epsilon"), None
+    if isinstance(model, KAnonymity):
+        return float(model.k), None if model.scope == "federation" else float(evidence.k_reached)
+    values = asdict(model)
+    names = {component: name for name, component in MODELS.items()}
+    name = names.get(type(model), "")
+    asked = next(
+        (values[field] for field in ("l", "t", "alpha", "beta", "delta", "k", "high") if field in values), None
+    )
+    of_column = next((one for one in facts if one.column == values.get("column")), None)
+    # another distance than the usual one was asked for
+    if of_column is None or values.get("distance", "auto") != "auto":
+        return asked, None
+    return asked, getattr(of_column, name, None)
+
+
+def _sensitive(facts: Sequence[SensitiveFacts], say: Language) -> list[Block]:
+    if not facts:
+        return [Note(say("sensitive.none_title"), (say("sensitive.none"),), "warning")]
+    names = ("l", "entropy_l", "alpha", "t", "classes", "people")
+    columns = [Column(say("sensitive.column")), *(Column(say(f"sensitive.{name}"), numeric=True) for name in names)]
+    return [Table(say("sensitive.caption"), tuple(columns), tuple(_sensitive_row(one, say) for one in facts))]
+
+
+def _sensitive_row(one: SensitiveFacts, say: Language) -> tuple[Cell, ...]:
+    tone: Tone = "bad" if one.homogeneous else "good"
+    return (
+        Cell(f"`{one.column}`"),
+        Cell(say.number(one.l), one.l, tone),
+        Cell(say.number(one.entropy_l), one.entropy_l),
+        Cell(say.share(one.alpha), one.alpha),
+        Cell(say.number(one.t), one.t),
+        Cell(say.number(one.homogeneous), one.homogeneous, tone),
+        Cell(say.share(one.exposed), one.exposed, tone),
+    )
+
+
+# ---- What equivalence classes give away of a sensitive column ------------------------------------
+
+
+@dataclass(frozen=True)
+class SensitiveFacts:
+    """The worst class of a release, for one sensitive column.
+
+    Parameters
+    ----------
+    column : its name.
+    l : least number of different values.
+    entropy_l : least exponential of the entropy.
+    alpha : largest share of the people of a class who have the same value.
+    t : largest distance to the distribution of the whole release; NaN where it has no order that could be measured.
+    homogeneous : number of classes in which all have the same value.
+    exposed : share of the people who are in them.
+    """
+
+    column: str
+    l: int  # noqa: E741  the model's own name
+    entropy_l: float
+    alpha: float
+    t: float
+    homogeneous: int
+    exposed: float
+
+
+def sensitive_facts(evidence: Evidence) -> list[SensitiveFacts]:
+    """Of every sensitive column, in the order of the schema; nothing where nothing is published."""
+    if evidence.released.classes.count == 0:
+        return []
+    return [_facts(evidence, name) for name in evidence.schema.sensitive]
+
+
+def _facts(evidence: Evidence, name: str) -> SensitiveFacts:
+    counter = Counter(evidence.rows, name, ~evidence.released.suppressed)
+    parts = [_worst(counts, name) for counts in counter.chunks(evidence.released.classes)]
+    distinct, spread, share, distance, alike, exposed = (np.array(column) for column in zip(*parts, strict=True))
+    return SensitiveFacts(
+        column=name,
+        l=int(distinct.min()),
+        entropy_l=float(np.exp(spread.min())),
+        alpha=float(share.max()),
+        t=float(distance.max()),
+        homogeneous=int(alike.sum()),
+        exposed=float(exposed.sum() / evidence.people.sum()),
+    )
+
+
+def _worst(counts: Counts, name: str) -> tuple[float, ...]:
+    different = (counts.by_class > 0).sum(axis=1)
+    alike = different == 1
+    return (
+        different.min(),
+        entropies(counts.distributions).min(),
+        counts.shares.max(),
+        TCloseness(column=name, t=1.0).distances(counts).max(),
+        alike.sum(),
+        counts.people[alike].sum(),
+    )

@@ -1,0 +1,138 @@
+"""What is not protected, in plain words; only what applies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from fedanon.data.lint import Lookalike
+from fedanon.data.schema import Role
+from fedanon.privacy.models.k_anonymity import KAnonymity
+from fedanon.privacy.models.population import DeltaPresence
+from fedanon.report.document import Bullets, Cell, Column, Paragraph, Section, Table
+from fedanon.report.privacy.claims import SensitiveFacts
+from fedanon.report.privacy.evidence import Evidence
+from fedanon.report.privacy.language import Language
+from fedanon.report.privacy.losses import ColumnLoss, is_truthful
+
+#: a guess that is right so often tells nearly as much as a value all share
+NEARLY_SURE = 0.9
+
+
+def limits_section(items: Sequence[str], say: Language) -> Section:
+    """The section with these items."""
+    return Section(say("limits.title"), (Paragraph(say("limits.about")), Bullets(tuple(items))))
+
+
+def limits_of_release(
+    evidence: Evidence,
+    facts: Sequence[SensitiveFacts],
+    looks: Sequence[Lookalike],
+    losses: Sequence[ColumnLoss],
+    say: Language,
+) -> list[str]:
+    """What does not hold back an attacker, for this release."""
+    return [
+        *_promises(evidence, say),
+        *_sensitive(evidence, facts, say),
+        *_columns(evidence, looks, say),
+        *_people(evidence, say),
+        *_knowledge(evidence, say),
+        *([] if is_truthful(evidence, losses) else [say("limits.untrue"), say("limits.seed")]),
+        say("limits.models"),
+        say("limits.measured"),
+    ]
+
+
+def _promises(evidence: Evidence, say: Language) -> Iterator[str]:
+    models = [verdict.model for verdict in evidence.verdicts]
+    ks = [model for model in models if isinstance(model, KAnonymity)]
+    if not models:
+        yield say("limits.no_claim")
+    if ks:
+        yield say("limits.k")
+    if any(k.scope == "federation" for k in ks):
+        yield say("limits.federation")
+    if evidence.failed:
+        yield say("limits.failed")
+
+
+def _sensitive(evidence: Evidence, facts: Sequence[SensitiveFacts], say: Language) -> Iterator[str]:
+    for one in facts:
+        if one.homogeneous:
+            share = say.share(one.exposed)
+            yield say("limits.homogeneous", column=one.column, classes=one.homogeneous, share=share)
+        elif one.alpha > NEARLY_SURE:
+            yield say("limits.nearly", column=one.column, share=say.share(one.alpha))
+    if evidence.schema.sensitive:
+        yield say("limits.background", columns=say.named(evidence.schema.sensitive))
+
+
+def _columns(evidence: Evidence, looks: Sequence[Lookalike], say: Language) -> Iterator[str]:
+    shown = [a.name for a in evidence.schema.attributes if a.role in (Role.SENSITIVE, Role.INSENSITIVE)]
+    if shown:
+        yield say("limits.shown", columns=say.named(shown))
+    suspicious = list(dict.fromkeys(look.column for look in looks if look.published))
+    if suspicious:
+        yield say("limits.lookalike", columns=say.named(suspicious))
+
+
+def _people(evidence: Evidence, say: Language) -> Iterator[str]:
+    if not evidence.counts_people:
+        yield say("limits.people_unknown", column=evidence.schema.person_id)
+    elif evidence.schema.person_id is None:
+        yield say("limits.rows")
+    if evidence.schema.household is None:
+        yield say("limits.household")
+
+
+def _knowledge(evidence: Evidence, say: Language) -> Iterator[str]:
+    yield say("limits.composition")
+    if not any(isinstance(verdict.model, DeltaPresence) and verdict.holds for verdict in evidence.verdicts):
+        yield say("limits.membership")
+
+
+# ---- Fields of a data protection impact assessment -----------------------------------------------
+#
+# GDPR art. 35(7) asks for (a) a description of the processing and its purposes, (b) necessity and proportionality, (c)
+# the risks and (d) the measures; LGPD art. 38, sole paragraph, for the kinds of data, the methods and the controller's
+# analysis of measures, safeguards and mitigation.
+
+
+#: fields in order; those that are not filled are left for the hand
+FIELDS = (
+    "controller",
+    "officer",
+    "nature",
+    "purpose",
+    "basis",
+    "categories",
+    "special",
+    "subjects",
+    "recipients",
+    "necessity",
+    "risks",
+    "measures",
+    "residual",
+    "consultation",
+    "review",
+)
+SIGNERS = ("author", "officer", "controller")
+
+
+def impact_section(known: Mapping[str, str], say: Language) -> Section:
+    """The fields and the place for signatures; ``known`` are those the evidence fills."""
+    columns = tuple(Column(say(f"impact.{name}")) for name in ("field", "content"))
+    rows = tuple(_row(name, known.get(name), say) for name in FIELDS)
+    table = Table(say("impact.caption"), columns, rows)
+    return Section(say("impact.title"), (Paragraph(say("impact.about")), table, _signatures(SIGNERS, say)))
+
+
+def _row(name: str, content: str | None, say: Language) -> tuple[Cell, ...]:
+    return Cell(say(f"field.{name}")), Cell(say("impact.by_hand") if content is None else content)
+
+
+def _signatures(signers: Sequence[str], say: Language) -> Table:
+    columns = tuple(Column(say(f"signature.{name}")) for name in ("who", "name", "date", "signature"))
+    line, short = "_" * 22, "_" * 12
+    rows = tuple((Cell(say(f"signer.{who}")), Cell(line), Cell(short), Cell(line)) for who in signers)
+    return Table(say("signature.caption"), columns, rows)

@@ -1,0 +1,180 @@
+"""Where a release and its report come from: hashes, seed, version, parameters and commands."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+from fedanon._version import __version__
+from fedanon.data.lint import KINDS, Kind, Lookalike
+from fedanon.data.schema import Attribute, Categorical, FreeText, Numeric
+from fedanon.io.manifest import file_sha256
+from fedanon.report.document import (
+    Block,
+    Bullets,
+    Cell,
+    Code,
+    Column,
+    Details,
+    Facts,
+    Note,
+    Paragraph,
+    Section,
+    Table,
+    Tone,
+)
+from fedanon.report.numbers import NOTHING
+from fedanon.report.privacy.evidence import SEED, Evidence
+from fedanon.report.privacy.language import Language
+
+#: letters of a line of code on paper
+LINE = 88
+
+
+def origin_section(evidence: Evidence, say: Language) -> Section:
+    """What it takes to make and to check the release again."""
+    made = evidence.provenance
+    blocks: list[Block] = [Facts(_facts(evidence, say)), _hashes(evidence, say)]
+    if made:
+        blocks += [parameter_table(made["parameters"], say), Paragraph(say("origin.again"))]
+        blocks.append(Code(_commands(evidence)))
+        notes = tuple(str(note) for note in made.get("notes", ()))
+        blocks += [Details(say("origin.notes", n=len(notes)), (Bullets(notes),))] if notes else []
+    else:
+        blocks.append(Note(say("claims.no_manifest_title"), (say("claims.no_manifest"),), "warning"))
+    return Section(say("origin.title"), tuple(blocks))
+
+
+def parameter_table(parameters: Mapping[str, Any], say: Language) -> Table:
+    """Parameters as they were given; nested ones as text."""
+    columns = (Column(say("origin.parameter")), Column(say("origin.value")))
+    rows = tuple((Cell(f"`{name}`"), Cell(_value(value))) for name, value in parameters.items())
+    return Table(say("origin.parameters"), columns, rows)
+
+
+def hash_table(hashes: list[tuple[str, str]], say: Language) -> Table:
+    """SHA-256 of files and tables."""
+    columns = (Column(say("origin.what")), Column("SHA-256"))
+    return Table(say("origin.hashes"), columns, tuple((Cell(what), Cell(f"`{sha}`")) for what, sha in hashes))
+
+
+def _value(value: Any) -> str:
+    return NOTHING if value in (None, "", [], {}) else f"`{value}`"
+
+
+def _facts(evidence: Evidence, say: Language) -> tuple[tuple[str, str], ...]:
+    made = evidence.provenance
+    nothing = say("words.unknown")
+    return (
+        (say("origin.file"), f"`{evidence.path.name}`"),
+        (say("origin.method"), f"`{made['method']}`" if made else nothing),
+        (say("origin.seed"), str(made.get("seed", nothing)) if made else nothing),
+        (say("origin.attack_seed"), str(SEED)),
+        (say("origin.made_by"), f"fedanon {made['version']}" if made else nothing),
+        (say("origin.reported_by"), f"fedanon {__version__}"),
+    )
+
+
+def _hashes(evidence: Evidence, say: Language) -> Table:
+    found = [(say("origin.release_now"), evidence.sha256)]
+    if evidence.manifest:
+        made = evidence.provenance
+        found += [
+            (say("origin.release_written"), evidence.manifest.expected_sha256),
+            (say("origin.manifest"), file_sha256(evidence.manifest.path)),
+            (say("origin.data"), str(made["data_sha256"])),
+            (say("origin.schema"), str(made["schema_sha256"])),
+        ]
+    found += [(say("origin.a_file", what=what, name=path.name), file_sha256(path)) for what, path in evidence.files]
+    return hash_table(found, say)
+
+
+def _commands(evidence: Evidence) -> str:
+    """As a person would type them; other places than these file names are left to that person."""
+    release, made = evidence.path.name, evidence.provenance
+    again = ["fedanon", "anonymize", "ORIGINAL.csv", "--schema", "SCHEMA.toml", "--method", str(made["method"])]
+    for name, value in _given(evidence).items():
+        again += [f"--{name}", str(value)] if name in ("k", "require") else ["--set", f"{name}={value}"]
+    again += ["--seed", str(made["seed"]), "-o", release]
+    verify = ["fedanon", "verify", f"{release}.manifest.json", "--original", "ORIGINAL.csv", "--rebuild"]
+    report = ["fedanon", "report", "--privacy", release, "--schema", "SCHEMA.toml", "--original", "ORIGINAL.csv"]
+    chain = [] if evidence.anonymizer is None else [again]
+    return "\n".join(_wrapped(shlex.join(command)) for command in (*chain, verify, report))
+
+
+def _wrapped(command: str) -> str:
+    """A command in lines that fit a page."""
+    parts = re.split(r" (?=-)", command)
+    lines = [parts[0]]
+    for part in parts[1:]:
+        if len(lines[-1]) + len(part) < LINE:
+            lines[-1] += f" {part}"
+        else:
+            lines.append(f"    {part}")
+    return " \\\n".join(lines)
+
+
+def _given(evidence: Evidence) -> dict[str, Any]:
+    """The parameters that are not the method's defaults."""
+    if evidence.anonymizer is None:
+        return {}
+    return {
+        entry.name: value
+        for entry in fields(evidence.anonymizer)
+        if (value := getattr(evidence.anonymizer, entry.name)) != entry.default
+    }
+
+
+# ---- The columns, the roles they play, and those that look like an identifier --------------------
+
+TYPES = {Numeric: "numeric", Categorical: "categorical", FreeText: "text"}
+
+
+def columns_section(evidence: Evidence, say: Language) -> Section:
+    """One line for each column."""
+    columns = tuple(Column(say(f"columns.{name}")) for name in ("column", "role", "type", "published"))
+    rows = tuple(_row(attribute, say) for attribute in evidence.schema.attributes)
+    table = Table(say("columns.caption", n=len(rows)), columns, rows)
+    return Section(say("columns.title"), (Paragraph(say("columns.about")), table))
+
+
+def harbor_section(looks: Sequence[Lookalike], say: Language) -> Section:
+    """A line for each of the 18 kinds a column looks like; the others are named."""
+    columns = (Column(say("harbor.kind")), Column(say("harbor.columns")))
+    found = {look.kind for look in looks}
+    rows = tuple(_kind_row(kind, [look for look in looks if look.kind == kind], say) for kind in KINDS if kind in found)
+    others = "; ".join(_kind_name(kind, say) for kind in KINDS if kind not in found)
+    published = list(dict.fromkeys(look.column for look in looks if look.published))
+    note = (
+        Note(say("harbor.warning_title"), (say("harbor.warning", columns=say.named(published)),), "warning")
+        if published
+        else Note(say("harbor.clear_title"), (say("harbor.clear"),))
+    )
+    table = (Table(say("harbor.caption"), columns, rows),) if rows else ()
+    rest = Paragraph(say("harbor.others", kinds=others))
+    return Section(say("harbor.title"), (Paragraph(say("harbor.about")), note, *table, rest))
+
+
+def _row(attribute: Attribute, say: Language) -> tuple[Cell, ...]:
+    return (
+        Cell(f"`{attribute.name}`"),
+        Cell(say(f"role.{attribute.role}")),
+        Cell(say(f"type.{TYPES[type(attribute)]}")),
+        Cell(say(f"fate.{attribute.role}")),
+    )
+
+
+def _kind_row(kind: Kind, looks: list[Lookalike], say: Language) -> tuple[Cell, ...]:
+    found = "; ".join(
+        say("harbor.look", column=look.column, sign=say(f"sign.{look.sign}"), fate=say(f"fate.{look.role}"))
+        for look in looks
+    )
+    tone: Tone = "bad" if any(look.published for look in looks) else ""
+    return Cell(_kind_name(kind, say)), Cell(found, tone=tone)
+
+
+def _kind_name(kind: Kind, say: Language) -> str:
+    return f"{kind.letter}. {say(f'kind.{kind.letter}')}"

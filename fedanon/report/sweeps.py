@@ -1,0 +1,249 @@
+"""What a report shows of a sweep: of masked columns, risk against loss; of a federation, usefulness against risk."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pandas as pd
+
+from fedanon.report.charts import MAJORITY, REFERENCE, Panel, Series, spans_decades
+from fedanon.report.document import Block, Cell, Column, Details, Figure, Table
+from fedanon.report.figure_parts import axis, floats, make_figure
+from fedanon.report.glossary import meaning
+from fedanon.report.grouping import LOSS, RANKING, RISK, first_of, several
+from fedanon.report.numbers import NOTHING, cell, number
+from fedanon.sdc.masking import variant, varied
+from fedanon.sdc.pareto import LIMIT, choose, pareto_front, ranks
+from fedanon.sdc.sweeps import SWEEPS, VARIANTS
+
+#: shown beside the first measure of risk
+SECOND_RISK = "interval_risk"
+
+
+def figures_of_sweep(name: str, frame: pd.DataFrame) -> list[Figure]:
+    """The figures the measures allow."""
+    risk, score, points = first_of(frame, RISK), first_of(frame, RANKING), points_of(frame)
+    axes = _axes(frame)
+    found = []
+    if axes is not None:
+        risks = [axes[0], *([SECOND_RISK] if SECOND_RISK in points else [])]
+        found = [overview(name, points, risks, axes[1]), by_method(name, points, *axes)]
+    elif risk is not None and score is not None:
+        found = [usefulness(name, points, risk, score)]
+    return [figure for figure in found if figure is not None]
+
+
+def tables_of_sweep(name: str, frame: pd.DataFrame) -> list[Block]:
+    """What is recommended, and all points ranked; nothing where risk and loss are not both measured, or models are."""
+    axes = _axes(frame)
+    if axes is None:
+        return []
+    points = points_of(frame)
+    ranked = ranked_table(f"{name}: all points, ranked by the front they lie on", points, *axes)
+    return [recommended_table(points, *axes), Details(f"{ranked.caption} ({len(ranked.rows)} rows)", (ranked,))]
+
+
+def sentences_of_sweep(frame: pd.DataFrame) -> list[str]:
+    """The recommendation in words."""
+    axes = _axes(frame)
+    return [] if axes is None else [recommended_sentence(str(frame["grid"].iloc[0]), points_of(frame), *axes)]
+
+
+def _axes(frame: pd.DataFrame) -> tuple[str, str] | None:
+    risk, loss = first_of(frame, RISK), first_of(frame, LOSS)
+    if risk is None or loss is None or first_of(frame, RANKING) is not None:
+        return None
+    return risk, loss
+
+
+# ---- Figures of a sweep --------------------------------------------------------------------------
+
+#: letters of a value beside a point
+MAX_TEXT = 14
+
+
+def overview(name: str, points: pd.DataFrame, risks: list[str], loss: str) -> Figure | None:
+    """All points by family, the front, and the three recommended ones; one panel a measure of risk."""
+    caption = (
+        "One marker a method, variant and value; means over seeds. No point has less risk and less loss than one on "
+        f"the dotted front. Stars are recommended within a risk of {LIMIT:g}: least loss, best compromise, least risk."
+    )
+    panels = [_overview_panel(points.dropna(subset=[risk, loss]), risk, loss) for risk in risks]
+    return make_figure(f"{name}-risk-and-loss", "Risk against loss", caption, panels)
+
+
+def _overview_panel(points: pd.DataFrame, risk: str, loss: str) -> Panel:
+    families = list(dict.fromkeys(points["family"]))
+    series = [
+        _series(family, number, points[points["family"] == family], loss, risk, form="points")
+        for number, family in enumerate(families)
+    ]
+    front = points[pareto_front(points[risk], points[loss])].sort_values([risk, loss])
+    series.append(Series(label="front", style=MAJORITY, x=floats(front[loss]), y=floats(front[risk])))
+    chosen = choose(points[risk], points[loss])
+    series.append(
+        Series(
+            label="recommended",
+            style=REFERENCE,
+            x=tuple(choice.loss for choice in chosen),
+            y=tuple(choice.risk for choice in chosen),
+            texts=tuple(choice.goal for choice in chosen),
+            form="points",
+        )
+    )
+    return _panel(meaning(risk).title, points, risk, loss, series)
+
+
+def by_method(name: str, points: pd.DataFrame, risk: str, loss: str) -> Figure | None:
+    """One panel a method that has several values, one line a variant; the small texts are the values."""
+    caption = "One line a variant of the method, one marker a value of its parameter (the small texts)."
+    panels = [
+        _panel(str(method), part, risk, loss, _variants(part, risk, loss))
+        for method, part in points.dropna(subset=[risk, loss]).groupby("method", sort=False)
+        if several(part["value"])
+    ]
+    return make_figure(f"{name}-by-method", "Every method by itself", caption, panels)
+
+
+def _variants(points: pd.DataFrame, risk: str, loss: str) -> list[Series]:
+    return [
+        _series(str(name), variant_style(str(name)), part, loss, risk, texts=name == "plain")
+        for name, part in points.groupby("variant", sort=False)
+    ]
+
+
+def usefulness(name: str, points: pd.DataFrame, risk: str, score: str) -> Figure | None:
+    """A score of a model against risk, one line a method; the marker of a method without values is a reference."""
+    caption = (
+        "One line a method, one marker a value of its parameter (the small texts); means over seeds. Best is top left."
+    )
+    known = points.dropna(subset=[risk, score])
+    series = []
+    for place, (label, part) in enumerate(known.groupby("label", sort=False)):
+        series.append(
+            _series(str(label), REFERENCE if len(part) == 1 else place, part, risk, score, texts=len(part) > 1)
+        )
+    log = spans_decades(known[risk].tolist())
+    panel = Panel(
+        title=meaning(score).title,
+        x_label=axis(risk, log=log),
+        y_label=axis(score, cut=True),
+        series=tuple(series),
+        x_log=log,
+        x_zero=True,
+    )
+    return make_figure(f"{name}-usefulness", "Usefulness at the same risk", caption, [panel])
+
+
+def _panel(title: str, points: pd.DataFrame, risk: str, loss: str, series: list[Series]) -> Panel:
+    log = spans_decades(points[loss].tolist())
+    return Panel(
+        title=title,
+        x_label=axis(loss, log=log),
+        y_label=axis(risk),
+        series=tuple(series),
+        x_log=log,
+        x_zero=True,
+        y_zero=True,
+    )
+
+
+def _series(
+    label: str, style: int, part: pd.DataFrame, x: str, y: str, *, form: str = "line", texts: bool = False
+) -> Series:
+    words = tuple(text.rpartition("=")[2][:MAX_TEXT] for text in part["value"]) if texts else ()
+    return Series(label=label, style=style, x=floats(part[x]), y=floats(part[y]), texts=words, form=form)  # type: ignore[arg-type]
+
+
+# ---- The points of a sweep -----------------------------------------------------------------------
+
+#: methods that are swept nowhere by default
+OTHER = "other"
+
+
+def is_sweep(frame: pd.DataFrame) -> bool:
+    """Whether some method of a grid stands at several values of its own parameter, under one label."""
+    return "settings" in frame and bool(frame.drop_duplicates(["label", "settings"])["label"].duplicated().any())
+
+
+def points_of(frame: pd.DataFrame) -> pd.DataFrame:
+    """One row a point: label, method, variant, value, family and the measures; in the order of the experiment."""
+    mapped = frame["reverse_map"].astype(str).eq("True") if "reverse_map" in frame else False
+    named = frame.assign(mapped=mapped)
+    place = ["label", "method", "settings", "k", "mapped"]
+    rows = []
+    for key, part in named.groupby(place, dropna=False, sort=False):
+        where = dict(zip(place, key, strict=True))
+        rows.append(_named(where) | part.groupby("measure", sort=False)["value"].mean().to_dict())
+    return pd.DataFrame(rows)
+
+
+def _named(where: dict[str, Any]) -> dict[str, Any]:
+    settings = json.loads(where["settings"])
+    # a method that maps back itself may have been told so among its settings
+    mapped = bool(where["mapped"]) or bool(settings.pop("reverse_map", False))
+    values = settings | ({} if pd.isna(where["k"]) else {"k": int(where["k"])})
+    method = str(where["method"])
+    sweep = SWEEPS.get(method)
+    return {
+        "label": where["label"],
+        "method": method,
+        "variant": variant(settings, reverse_map=mapped),
+        "value": varied(values),
+        "family": OTHER if sweep is None else sweep.family,
+    }
+
+
+def variant_style(name: str) -> int:
+    """The looks of a variant, the same in every panel."""
+    return VARIANTS.index(name)
+
+
+# ---- Tables of a sweep: what is recommended and why, and every point ranked ----------------------
+
+_PLACE = {"method": "Method", "variant": "Variant", "value": "Parameter"}
+_NOT_MEASURES = ("label", "family", *_PLACE)
+
+
+def recommended_table(points: pd.DataFrame, risk: str, loss: str) -> Table:
+    """One row a goal."""
+    titles = [*_PLACE.values(), meaning(risk).title, meaning(loss).title]
+    columns = (Column("Goal"), *(Column(t, t not in _PLACE.values()) for t in titles), Column("Why"))
+    rows = [
+        (Cell(c.goal), *(_text(points.iloc[c.index][name]) for name in _PLACE), cell(c.risk), cell(c.loss), Cell(c.why))
+        for c in choose(points[risk], points[loss])
+    ]
+    return Table(f"Recommended, by {meaning(risk).title} and {meaning(loss).title}", columns, tuple(rows))
+
+
+def recommended_sentence(grid: str, points: pd.DataFrame, risk: str, loss: str) -> str:
+    """The three choices in one sentence."""
+    chosen = [
+        f"{c.goal} {_name(points.iloc[c.index])} (risk {number(round(c.risk, 4))}, loss {number(round(c.loss, 4))})"
+        for c in choose(points[risk], points[loss])
+    ]
+    return f"{grid}, {meaning(risk).title} at most {LIMIT:g}: {'; '.join(chosen)}."
+
+
+def ranked_table(caption: str, points: pd.DataFrame, risk: str, loss: str) -> Table:
+    """All points by the front they lie on, then by risk; rank 1 is beaten by no other in risk and loss at once."""
+    ordered = points.assign(rank=ranks(points[risk], points[loss])).sort_values(["rank", risk, loss], kind="stable")
+    measures = [name for name in points.columns if name not in _NOT_MEASURES]
+    measures = [risk, loss, *(name for name in measures if name not in (risk, loss))]
+    columns = [Column("Rank", True), *(Column(title) for title in _PLACE.values())]
+    columns += [Column(meaning(name).title, True, name) for name in measures]
+    rows = [
+        (cell(row["rank"]), *(_text(row[name]) for name in _PLACE), *(cell(row[name]) for name in measures))
+        for row in ordered.to_dict("records")
+    ]
+    return Table(caption, tuple(columns), tuple(rows))
+
+
+def _text(value: str) -> Cell:
+    return Cell(value or NOTHING)
+
+
+def _name(point: pd.Series) -> str:
+    parts = [point["method"], point["value"], "" if point["variant"] == "plain" else point["variant"]]
+    return ", ".join(filter(None, parts))

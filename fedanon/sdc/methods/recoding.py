@@ -1,0 +1,128 @@
+"""Global recoding: whole columns are published at one level of their taxonomy, or in intervals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fedanon.anonymizers import ANONYMIZERS
+from fedanon.anonymizers.base import Draft, own_cells
+from fedanon.data.cells import Cells, Intervals, Nodes
+from fedanon.data.key_choice import numeric_quasi_identifiers
+from fedanon.data.schema import Categorical, Numeric
+from fedanon.data.table import CodedColumn, Table
+from fedanon.errors import ConfigError
+from fedanon.fields import parameter
+from fedanon.release.recoding import ColumnRecoder, PerColumn
+from fedanon.sdc.methods.base import Columns, KeyMethod, categorical_names
+from fedanon.types import FloatArray, IntArray, Rng
+
+
+@ANONYMIZERS.register("global_recoding")
+@dataclass(frozen=True, kw_only=True)
+class GlobalRecoding(KeyMethod):
+    """Every value of a column is replaced by its group: a node of the taxonomy, or an interval of numbers.
+
+    A category is published as its highest ancestor of at most the given height, so level 0 changes nothing and the
+    height of the tree is '*'. Numeric columns are recoded if ``cuts`` or ``width`` is given.
+    """
+
+    name = "global_recoding"
+    truthful = True
+    row_order_matters = False
+
+    level: int = parameter(1, help="level of the taxonomies: 0 the values themselves, the highest '*'", at_least=0)
+    cuts: str = parameter("", help="where the intervals of numeric columns begin, separated by commas")
+    width: float | None = parameter(None, help="width of the intervals of numeric columns, instead of cuts")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.cuts.strip() and self.width is not None:
+            raise ConfigError("The intervals of GlobalRecoding are given by cuts or a width, not both.")
+
+    def change(self, table: Table, current: Columns, rng: Rng) -> Columns:
+        """Every column recoded alone."""
+        attributes = {column.name: column.attribute for column in table.columns}
+        return {name: self._recoded(current[name], attributes[name]) for name in self._names(table)}
+
+    def draft(self, table: Table, rng: Rng) -> Draft:
+        """As every method of its kind, but new rows are recoded too."""
+
+        def recoded(new: CodedColumn) -> Cells:
+            return self._recoded(own_cells(table, new), new.attribute)
+
+        def left(new: CodedColumn) -> Cells:
+            return own_cells(table, new)
+
+        names = self._names(table)
+        recoders: dict[str, ColumnRecoder] = {c.name: recoded if c.name in names else left for c in table.columns}
+        return replace(super().draft(table, rng), recoding=PerColumn(recoders))
+
+    def _names(self, table: Table) -> list[str]:
+        numeric = numeric_quasi_identifiers(table) if self.cuts.strip() or self.width is not None else []
+        what = "categorical quasi-identifiers, and numeric ones if cuts or a width is given,"
+        return self.chosen(table, [*categorical_names(table), *numeric], what)
+
+    def _recoded(self, cells: Cells, attribute: Numeric | Categorical) -> Cells:
+        if isinstance(attribute, Numeric):
+            return cut_cells(cells, cut_points(self.cuts, self.width, attribute), attribute)
+        assert isinstance(cells, Nodes)
+        height = int(cells.hierarchy.height[-1])
+        if self.level > height:
+            raise ConfigError(f"The taxonomy of {attribute.name!r} has levels 0 to {height}; there is no {self.level}.")
+        return Nodes(self._ancestors(cells)[cells.nodes], cells.hierarchy)
+
+    def _ancestors(self, cells: Nodes) -> IntArray:
+        """The highest ancestor of every node whose height is at most the level; a node above that stays."""
+        tree = cells.hierarchy
+        at = np.arange(len(tree.labels), dtype=np.int32)
+        while True:
+            further = np.where(tree.height[tree.parent[at]] <= self.level, tree.parent[at], at)
+            if np.array_equal(further, at):
+                return at
+            at = further
+
+
+# ---- Numbers recoded into intervals, by cut points or a width ------------------------------------
+
+
+def cut_points(text: str, width: float | None, attribute: Numeric) -> FloatArray:
+    """The cut points inside the declared range: those listed, or the multiples of the width.
+
+    The end of the range belongs to the last interval of a width, and does not stand alone where it is a multiple.
+    """
+    if text.strip():
+        try:
+            cuts = np.array([float(cut) for cut in text.split(",")])
+        except ValueError:
+            raise ConfigError("The 'cuts' parameter must be numbers separated by commas.") from None
+        if not np.isfinite(cuts).all() or (np.diff(cuts) <= 0).any():
+            raise ConfigError("The 'cuts' parameter must be numbers in increasing order.")
+    else:
+        assert width is not None
+        if not width > 0:
+            raise ConfigError(f"The 'width' parameter must be above 0. Got {width!r} instead.")
+        cuts = width * np.arange(np.floor(attribute.low / width), np.ceil(attribute.high / width))
+    return cuts[(cuts > attribute.low) & (cuts <= attribute.high)]
+
+
+def cut_cells(cells: Cells, cuts: FloatArray, attribute: Numeric) -> Intervals:
+    """The interval between two cuts that holds each cell; the lower cut belongs to it.
+
+    An interval that an earlier step left grows to all those it touches; values outside the declared range, as noise
+    makes them, move the outermost bound.
+    """
+    assert not isinstance(cells, Nodes)
+    low, high = (cells.low, cells.high) if isinstance(cells, Intervals) else (cells.values, cells.values)
+    ends = (np.nanmin(low, initial=attribute.low), np.nanmax(high, initial=attribute.high))
+    lower = np.concatenate([[ends[0]], cuts])
+    # the next cut is no longer inside; of whole numbers the one below it is the last
+    upper = np.concatenate([cuts - (1 if attribute.integer and _whole(cuts) else 0), [ends[1]]])
+    missing = np.isnan(low)
+    first, last = (np.searchsorted(cuts, np.where(missing, 0, bound), side="right") for bound in (low, high))
+    return Intervals(np.where(missing, np.nan, lower[first]), np.where(missing, np.nan, upper[last]))
+
+
+def _whole(values: FloatArray) -> bool:
+    return bool((values == np.floor(values)).all())

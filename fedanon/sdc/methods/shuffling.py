@@ -1,0 +1,77 @@
+"""Shuffling: the original values go to other records, in an order that a model of X given S decides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedanon.anonymizers import ANONYMIZERS
+from fedanon.sdc.methods.numeric import DETERMINED, ConditionalPerturbation, Selection
+from fedanon.sdc.methods.projections import regression, root, standardized
+from fedanon.sdc.methods.ranks import average_ranks, normal_scores, reverse_map
+from fedanon.types import FloatArray, Rng
+
+
+def copula_model(x: FloatArray, s: FloatArray) -> tuple[FloatArray, FloatArray]:
+    r"""Conditional mean and covariance of the normal scores :math:`X^*` given :math:`S^*`.
+
+    :math:`\rho = 2 \sin(\pi r / 6)` of Spearman's r over (X, S) jointly; mean :math:`\rho_{xs} \rho_{ss}^{-1} S^*`,
+    covariance :math:`\rho_{xx} - \rho_{xs} \rho_{ss}^{-1} \rho_{sx}`.
+    """
+    ranks = average_ranks(np.column_stack([x, s]))
+    scores = standardized(ranks).scores
+    rho = 2 * np.sin(np.pi / 6 * np.clip(scores.T @ scores / (len(x) - 1), -1.0, 1.0))
+    p = x.shape[1]
+    slopes = np.linalg.pinv(rho[p:, p:], hermitian=True) @ rho[p:, :p]
+    return normal_scores(ranks[:, p:]) @ slopes, rho[:p, :p] - rho[:p, p:] @ slopes
+
+
+def in_order_of(x: FloatArray, y: FloatArray, rng: Rng) -> FloatArray:
+    """Every column of ``x`` in the rank order of the same column of ``y``."""
+    return np.column_stack([reverse_map(x[:, i], y[:, i], rng) for i in range(x.shape[1])])
+
+
+def resampled_regression(x: FloatArray, s: FloatArray, rng: Rng) -> FloatArray:
+    """Predictions of a regression on ``s``, each with the residuals of a record drawn at random."""
+    fitted, residuals = regression(standardized(x).scores, s)
+    return np.asarray(fitted + residuals[rng.integers(len(x), size=len(x))])
+
+
+@ANONYMIZERS.register("data_shuffling")
+@dataclass(frozen=True, kw_only=True)
+class DataShuffling(ConditionalPerturbation):
+    r"""Data shuffling: GADP on normal scores decides the order of the original values; marginals are exact.
+
+    :math:`Y^* = \rho_{xs} \rho_{ss}^{-1} S^* + e`, :math:`e \sim N(0, \rho_{xx} - \rho_{xs} \rho_{ss}^{-1} \rho_{sx})`,
+    with :math:`\rho = 2 \sin(\pi r / 6)` of Spearman's r (Muralidhar & Sarathy 2006; Morais 2022, eq. 4.12-4.13, whose
+    covariance of e is garbled). Rank correlations are kept in large samples. Negative eigenvalues of the covariance,
+    which the sine may cause, count as 0; collinear S are taken by the pseudo-inverse.
+    """
+
+    name = "data_shuffling"
+
+    def perturb(self, data: Selection, rng: Rng) -> FloatArray:
+        """The original values in the order of the draw."""
+        data.refuse_constant()
+        mean, covariance = copula_model(data.x, data.s)
+        data.refuse_unchanged(np.diagonal(covariance) <= DETERMINED)
+        return in_order_of(data.x, mean + rng.standard_normal(data.x.shape) @ root(covariance), rng)
+
+
+@ANONYMIZERS.register("regression_shuffling")
+@dataclass(frozen=True, kw_only=True)
+class RegressionShuffling(ConditionalPerturbation):
+    """Shuffling by regression: predictions plus drawn residuals decide the order of the values; marginals are exact.
+
+    X is regressed on S, every prediction takes the residuals of a record drawn at random (all columns of one record, so
+    that they keep their correlation), and the original values are published in that order. Without given columns the
+    order is random.
+    """
+
+    name = "regression_shuffling"
+
+    def perturb(self, data: Selection, rng: Rng) -> FloatArray:
+        """The original values in the order of the predictions."""
+        data.refuse_determined()
+        return in_order_of(data.x, resampled_regression(data.x, data.s, rng), rng)

@@ -1,0 +1,140 @@
+"""Diversity of a sensitive column among the records that share their keys: l-diversity and t-closeness."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedanon.data.groups import Groups
+from fedanon.data.schema import Numeric
+from fedanon.data.table import Table
+from fedanon.metrics.base import metric
+from fedanon.privacy.base import Rows
+from fedanon.privacy.models.t_closeness import equal_distance, ordered_distance
+from fedanon.privacy.sensitive import sensitive_values
+from fedanon.release.release import Release
+from fedanon.types import FloatArray
+
+#: sdcMicro's constant of recursive (c, l)-diversity
+RECURSION = 2.0
+#: how many cells of distributions are held in memory at once
+_CHUNK = 4_000_000
+
+
+class Diversity(NamedTuple):
+    """The l of every record, in three definitions (Machanavajjhala et al. 2007).
+
+    Parameters
+    ----------
+    distinct : number of different sensitive values in the class.
+    entropy : exp of the entropy of the values in the class.
+    recursive : largest l for which the class is recursively (c, l)-diverse.
+    """
+
+    distinct: FloatArray
+    entropy: FloatArray
+    recursive: FloatArray
+
+
+def diversity(labels: NDArray[Any], sensitive: NDArray[Any], c: float = RECURSION) -> Diversity:
+    r"""Diversity of the classes of records.
+
+    .. math::
+        l_{entropy} = \exp\Big(-\sum_s p_s \ln p_s\Big), \qquad
+        l_{recursive} = \max \{l : r_1 < c (r_l + \dots + r_m)\}
+
+    with the counts :math:`r_1 \ge \dots \ge r_m` of the values in a class. ``labels`` and ``sensitive`` are the class
+    and the sensitive value of every record, as numbers from 0.
+    """
+    classes = Groups.of(labels)
+    values = Groups.equal_rows(np.column_stack([classes.labels, sensitive]))
+    owner = classes.labels[values.first_rows]
+    order = np.lexsort((-values.sizes, owner))
+    counts, by_class = values.sizes[order].astype(np.float64), Groups.of(owner[order])
+    share = counts / classes.sizes[by_class.labels]
+    before = np.cumsum(counts) - counts
+    before -= before[by_class.starts][by_class.labels]  # records of the class with a commoner value
+    passed = counts[by_class.starts][by_class.labels] < c * (classes.sizes[by_class.labels] - before)
+    found = (by_class.sizes, np.exp(-by_class.total(share * np.log(share))), by_class.total(passed.astype(np.int64)))
+    return Diversity(*(of_class[classes.labels].astype(np.float64) for of_class in found))
+
+
+def closeness(labels: NDArray[Any], sensitive: NDArray[Any], *, ordered: bool) -> FloatArray:
+    r"""Distance of the sensitive distribution of every record's class from that of all records (Li et al. 2007).
+
+    .. math:: \tfrac12 \sum_s |p_s - q_s| \quad\text{or, ordered,}\quad \frac{1}{m-1} \sum_s |P_s - Q_s|
+
+    the earth mover's distance if all values are equally far apart, or m values lie in a row; P and Q are cumulative.
+    """
+    classes = Groups.of(labels)
+    whole = np.bincount(sensitive) / len(sensitive)
+    distance = np.empty(classes.count)
+    step = max(1, _CHUNK // len(whole))
+    for start in range(0, classes.count, step):
+        rows = np.flatnonzero((classes.labels >= start) & (classes.labels < start + step))
+        n_here = min(step, classes.count - start)
+        cells = (classes.labels[rows] - start) * len(whole) + sensitive[rows]
+        counts = np.bincount(cells, minlength=n_here * len(whole)).reshape(n_here, -1)
+        shares = np.asarray(counts / classes.sizes[start : start + n_here, None])
+        distance[start : start + n_here] = (ordered_distance if ordered else equal_distance)(shares, whole)
+    return distance[classes.labels]
+
+
+# ---- metrics -------------------------------------------------------------------------------------
+
+_KINDS = {
+    "distinct": "number of different sensitive values",
+    "entropy": "exponential of the entropy of the sensitive values",
+    "recursive": "largest l of recursive (2, l)-diversity",
+}
+
+
+def _register(kind: str) -> None:
+    def lowest(table: Table, release: Release) -> float:  # noqa: ARG001  all metrics have one signature
+        found = _of_records(release, kind)
+        return np.nan if found is None else float(found.min())
+
+    def average(table: Table, release: Release) -> float:  # noqa: ARG001
+        found = _of_records(release, kind)
+        return np.nan if found is None else float(found.mean())
+
+    lowest.__doc__ = f"Lowest {_KINDS[kind]} of any class; NaN without a sensitive column."
+    average.__doc__ = f"Mean over published records: {_KINDS[kind]} of the class; NaN without a sensitive column."
+    metric(f"l_{kind}_min", title=f"l-diversity, {kind}, lowest", better="higher")(lowest)
+    metric(f"l_{kind}_mean", title=f"l-diversity, {kind}, mean", better="higher")(average)
+
+
+for _kind in _KINDS:
+    _register(_kind)
+
+
+@metric("t_closeness", title="t-closeness, highest", better="lower")
+def t_closeness(table: Table, release: Release) -> float:
+    """Largest distance of a class's sensitive values from those of all published records; NaN without such a column.
+
+    Values of a numeric column lie in a row, those of any other are equally far apart; see :func:`closeness`.
+    """
+    kept = ~release.suppressed
+    worst = [
+        closeness(release.classes.labels[kept], codes, ordered=isinstance(table.schema[name], Numeric)).max()
+        for name, codes in sensitive_codes(release).items()
+    ]
+    return float(max(worst)) if worst else np.nan
+
+
+def sensitive_codes(release: Release) -> dict[str, NDArray[np.int64]]:
+    """The sensitive columns of the published rows as codes in order; a missing value is one of its own, the last."""
+    kept = ~release.suppressed
+    if not kept.any():
+        return {}
+    rows = Rows(release.rest[kept], release.schema, None)
+    return {name: sensitive_values(rows, name).codes.astype(np.int64) for name in release.schema.sensitive}
+
+
+def _of_records(release: Release, kind: str) -> FloatArray | None:
+    """The l of every published record by its least diverse sensitive column; None without such a column."""
+    labels = release.classes.labels[~release.suppressed]
+    found = [getattr(diversity(labels, codes), kind) for codes in sensitive_codes(release).values()]
+    return np.minimum.reduce(found) if found else None

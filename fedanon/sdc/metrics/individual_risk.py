@@ -1,0 +1,217 @@
+"""Individual risk of re-identification from frequency counts, and what it sums up to: globally and in households."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedanon.data.groups import Groups
+from fedanon.data.table import Table
+from fedanon.metrics.base import MetricFunction, metric
+from fedanon.release.release import Release
+from fedanon.types import FloatArray, IndexArray
+
+#: below this share of unsampled people the closed forms cancel, and their power series is used
+_NEARLY_ALL = 0.05
+_TERMS = np.arange(1, 16)
+
+#: risks below it are never called high by the rule of the main part (Morais 2022, eq. 7.1)
+LEAST_HIGH_RISK = 0.1
+
+
+def naive_risk(counts: Frequencies) -> FloatArray:
+    r"""Risk of every record, :math:`r_i = 1 / F_k` (Morais 2022, eq. 3.6)."""
+    return 1.0 / counts.population
+
+
+def benedetti_franconi_risk(counts: Frequencies) -> FloatArray:
+    r"""Risk of every record of a sample, the mean of 1/F_k given f_k under a negative binomial F_k.
+
+    .. math::
+        r = \frac{p}{1-p} \ln\frac1p \;(f=1), \quad
+        r = \frac{p}{1-p} - \Big(\frac{p}{1-p}\Big)^2 \ln\frac1p \;(f=2), \quad
+        r = \frac{p}{f - (1-p)} \;(f>2), \qquad p = f_k / F_k
+
+    (Benedetti & Franconi 1998, the third an approximation; sdcMicro's ``measure_risk``). Without weights p = 1 and
+    the risk is 1/f_k.
+    """
+    f = counts.sample.astype(np.float64)
+    p = f / counts.population
+    risk = p / (f - (1 - p))
+    for size, form in ((1, _risk_of_one), (2, _risk_of_two)):
+        chosen = counts.sample == size
+        risk[chosen] = form(p[chosen])
+    return risk
+
+
+def _risk_of_one(p: FloatArray) -> FloatArray:
+    rest = 1 - p
+    near = rest < _NEARLY_ALL
+    powers = rest[:, None] ** _TERMS
+    series = 1 - (powers / (_TERMS * (_TERMS + 1))).sum(axis=1)
+    safe = np.where(near, 0.5, p)
+    return np.asarray(np.where(near, series, safe / (1 - safe) * -np.log(safe)))
+
+
+def _risk_of_two(p: FloatArray) -> FloatArray:
+    rest = 1 - p
+    near = rest < _NEARLY_ALL
+    powers = rest[:, None] ** (_TERMS - 1)
+    series = p * (powers / (_TERMS * (_TERMS + 1))).sum(axis=1)
+    safe = np.where(near, 0.5, p)
+    odds = safe / (1 - safe)
+    return np.asarray(np.where(near, series, odds + odds**2 * np.log(safe)))
+
+
+def household_risk(risk: FloatArray, households: NDArray[Any]) -> FloatArray:
+    r"""Risk of every record that someone of its household is re-identified, :math:`1 - \prod_{i \in h} (1 - r_i)`.
+
+    (Morais 2022, eq. 3.8.)
+    """
+    groups = Groups.of(households)
+    with np.errstate(divide="ignore"):  # a certain risk makes the household's certain: log 0 is meant
+        return np.asarray(-np.expm1(groups.total(np.log1p(-risk))[groups.labels]))
+
+
+def above_main_part(risk: FloatArray) -> NDArray[np.bool_]:
+    r"""Records whose risk is higher than the main part's (Morais 2022, eq. 7.1; sdcMicro prints their number).
+
+    .. math:: r_i > \mathrm{med}(R) + 2\, \mathrm{med}(|R - \mathrm{med}(R)|) \;\wedge\; r_i > 0.1
+    """
+    if not len(risk):
+        return np.zeros(0, dtype=bool)
+    middle = np.median(risk)
+    return np.asarray((risk > middle + 2 * np.median(np.abs(risk - middle))) & (risk > LEAST_HIGH_RISK))
+
+
+# ---- metrics -------------------------------------------------------------------------------------
+
+
+@metric("individual_risk_max", title="Individual risk, highest", better="lower")
+def individual_risk_max(table: Table, release: Release) -> float:
+    """Highest risk of a published record by Benedetti and Franconi; 1/f where the table has no sampling weights."""
+    return float(_risk(table, release).max(initial=-1.0)) if release.classes.count else np.nan
+
+
+@metric("global_risk", title="Global risk", better="lower")
+def global_risk(table: Table, release: Release) -> float:
+    """Mean of the individual risks by Benedetti and Franconi (Morais 2022, eq. 3.7)."""
+    return float(_risk(table, release).mean()) if release.classes.count else np.nan
+
+
+@metric("expected_reidentifications", title="Expected re-identifications", better="lower")
+def expected_reidentifications(table: Table, release: Release) -> float:
+    r"""Sum of the individual risks by Benedetti and Franconi, :math:`\sum_i r_i`."""
+    return float(_risk(table, release).sum())
+
+
+@metric("global_risk_naive", title="Global risk, naive", better="lower")
+def global_risk_naive(table: Table, release: Release) -> float:
+    r"""Mean of the naive individual risks, :math:`\frac1N \sum_i 1/F_k` (Morais 2022, eq. 3.6 and 3.7)."""
+    return float(naive_risk(released_frequencies(table, release)).mean()) if release.classes.count else np.nan
+
+
+@metric("records_above_main_part", title="Records above the main part", better="lower")
+def records_above_main_part(table: Table, release: Release) -> float:
+    """Number of published records with a risk far above the median, and above 0.1 (Morais 2022, eq. 7.1)."""
+    return float(above_main_part(_risk(table, release)).sum())
+
+
+@metric("household_risk", title="Household risk", better="lower")
+def mean_household_risk(table: Table, release: Release) -> float:
+    """Mean over published records of the risk that anyone of the household is re-identified; NaN without households."""
+    if table.households is None or not release.classes.count:
+        return np.nan
+    return float(household_risk(_risk(table, release), table.households[~release.suppressed]).mean())
+
+
+@metric("household_expected_reidentifications", title="Expected re-identifications by household", better="lower")
+def household_expected_reidentifications(table: Table, release: Release) -> float:
+    """Sum over published records of the risk that anyone of the household is re-identified; NaN without households."""
+    if table.households is None:
+        return np.nan
+    return float(household_risk(_risk(table, release), table.households[~release.suppressed]).sum())
+
+
+def _risk(table: Table, release: Release) -> FloatArray:
+    return benedetti_franconi_risk(released_frequencies(table, release))
+
+
+# ---- Frequency counts of key combinations, in the sample and in the population, and the records that are too few ---
+
+#: the k for which violations are counted, as sdcMicro prints them
+THRESHOLDS = (2, 3, 5)
+
+
+class Frequencies(NamedTuple):
+    """How often the key combination of every record occurs.
+
+    Parameters
+    ----------
+    sample : f_k, among the records.
+    population : F_k, among the people the records stand for; never below f_k, since the sample is part of it.
+    """
+
+    sample: IndexArray
+    population: FloatArray
+
+
+def frequencies(
+    labels: NDArray[Any], weights: FloatArray | None = None, persons: NDArray[Any] | None = None
+) -> Frequencies:
+    r"""Frequency counts of records (Morais 2022, section 3.1).
+
+    .. math:: f_k = |\{i : k_i = k\}|, \qquad F_k = \sum_{i : k_i = k} w_i
+
+    Parameters
+    ----------
+    labels : number of the key combination of every record, none below 0.
+    weights : sampling weight of every record; 1 if None.
+    persons : number of the person of every record, where f_k shall count people.
+    """
+    groups = Groups.of(labels)
+    counts = groups.sizes if persons is None else groups.distinct(persons)
+    sample = counts[groups.labels]
+    if weights is None:
+        return Frequencies(sample, sample.astype(np.float64))
+    return Frequencies(sample, np.maximum(groups.total(weights)[groups.labels], sample))
+
+
+def released_frequencies(table: Table, release: Release) -> Frequencies:
+    """:func:`frequencies` of the published records, by their equivalence classes."""
+    kept = ~release.suppressed
+    weights = None if table.weights is None else table.weights[kept]
+    persons = None if table.persons is None else table.persons[kept]
+    return frequencies(release.classes.labels[kept], weights, persons)
+
+
+def violations(counts: NDArray[Any], k: int) -> int:
+    r"""Number of records that violate k-anonymity, :math:`\sum_i [F_{k_i} < k]` (Morais 2022, eq. 3.2)."""
+    return int((counts < k).sum())
+
+
+def _sample_violations(k: int) -> MetricFunction:
+    def count(table: Table, release: Release) -> float:
+        return float(violations(released_frequencies(table, release).sample, k))
+
+    count.__doc__ = f"Number of published records whose quasi-identifiers fewer than {k} people in the data share."
+    return count
+
+
+def _population_violations(k: int) -> MetricFunction:
+    def count(table: Table, release: Release) -> float:
+        if table.weights is None:
+            return np.nan
+        return float(violations(released_frequencies(table, release).population, k))
+
+    count.__doc__ = f"Number of published records whose quasi-identifiers fewer than {k} of the population share."
+    return count
+
+
+for _k in THRESHOLDS:
+    metric(f"violations_{_k}", title=f"Violations of {_k}-anonymity", better="lower")(_sample_violations(_k))
+    metric(f"violations_{_k}_population", title=f"Violations of {_k}-anonymity, population", better="lower")(
+        _population_violations(_k)
+    )

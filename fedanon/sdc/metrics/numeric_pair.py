@@ -1,0 +1,75 @@
+"""The numeric quasi-identifiers of a table and of its release as two matrices, and their moments."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from fedanon.data.table import Table
+from fedanon.metrics.published import positions
+from fedanon.release.release import Release
+from fedanon.types import FloatArray
+
+#: a correlation this small is rounding, not association
+_ROUNDING = 1e-12
+
+
+class Pair(NamedTuple):
+    """Original and published values of the same records, one column a numeric quasi-identifier.
+
+    ``weights`` are the records' sampling weights, 1 where the table has none.
+    """
+
+    original: FloatArray
+    published: FloatArray
+    weights: FloatArray
+
+
+def numeric_pair(table: Table, release: Release) -> Pair | None:
+    """The published records without a missing number; None if fewer than two are left, or there are no numbers.
+
+    An interval stands at its midpoint, a node of a taxonomy of numbers in the middle of its leaves.
+    """
+    numeric = [i for i, column in enumerate(table.columns) if column.values is not None]
+    kept = np.flatnonzero(~release.suppressed)
+    if not numeric or len(kept) < 2:
+        return None
+    original, published = np.empty((2, len(kept), len(numeric)))
+    for at, i in enumerate(numeric):
+        column = table.columns[i]
+        assert column.values is not None
+        original[:, at] = column.values[table.codes[kept, i]]
+        published[:, at] = positions(release.cells[column.name])[release.groups.labels[kept]]
+    complete = ~np.isnan(original + published).any(axis=1)
+    if complete.sum() < 2:
+        return None
+    weights = np.ones(len(table)) if table.weights is None else table.weights
+    return Pair(original[complete], published[complete], weights[kept][complete])
+
+
+def deviations(points: FloatArray) -> FloatArray:
+    """Sample standard deviation of every column; exactly 0 for a constant one."""
+    spread: FloatArray = points.std(axis=0, ddof=1)
+    return np.where(np.ptp(points, axis=0) > 0, spread, 0.0)
+
+
+def standardized(points: FloatArray) -> FloatArray:
+    """Columns with mean 0 and standard deviation 1; a constant column becomes 0."""
+    spread = deviations(points)
+    return np.where(spread > 0, points - points.mean(axis=0), 0.0) / np.where(spread > 0, spread, 1.0)
+
+
+def correlation(points: FloatArray) -> FloatArray:
+    """Correlation matrix; a constant column has correlation 0 with all others, and 1 with itself."""
+    scaled = standardized(points)
+    matrix = scaled.T @ scaled / (len(points) - 1)
+    matrix[np.abs(matrix) < _ROUNDING] = 0.0
+    np.fill_diagonal(matrix, 1.0)
+    return matrix
+
+
+def covariance(points: FloatArray) -> FloatArray:
+    """Covariance matrix, in which columns that are uncorrelated but for rounding have exactly 0."""
+    spread = deviations(points)
+    return np.asarray(correlation(points) * np.outer(spread, spread))

@@ -1,0 +1,211 @@
+"""Outlier risk: intervals that are wider for outlying records, by robust Mahalanobis distances (RMD).
+
+Outliers are found again even after much noise, so closeness is judged in proportion to how outlying a record is
+(Templ & Meindl 2008). The covariance is the minimum covariance determinant of :mod:`fedanon.data.robust`, whose ridge
+of 1e-6 of the mean variance keeps it invertible where columns depend on each other; sdcMicro stops there.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedanon.data.groups import Groups
+from fedanon.data.robust import Scatter, mcd, squared_mahalanobis
+from fedanon.data.table import Table
+from fedanon.metrics.base import metric
+from fedanon.release.release import Release
+from fedanon.sdc.metrics.numeric_pair import deviations, numeric_pair, standardized
+from fedanon.types import BoolArray, FloatArray
+
+#: sdcMicro's defaults: length of the intervals, and distance within which another record hides a published one
+LENGTH, HIDING = 0.01, 0.05
+#: how many distances are held in memory at once
+_CHUNK = 4_000_000
+
+
+class OutlierRisk(NamedTuple):
+    """Which records are at risk: those published near their original, and those of them that stand alone."""
+
+    near: BoolArray
+    alone: BoolArray
+
+
+def squared_reach(points: FloatArray, length: float = LENGTH) -> FloatArray:
+    """Half the interval of every record: ``length`` times its squared RMD (Templ & Meindl 2008)."""
+    return length * squared_mahalanobis(points, _scatter(points))
+
+
+def sdcmicro_reach(points: FloatArray, length: float = LENGTH) -> FloatArray:
+    """Half the interval of every record as sdcMicro's ``dRiskRMD`` takes it: 0.05 ``length`` times the RMD.
+
+    The distance is to the mean, not to the robust centre.
+    """
+    around_mean = _scatter(points)._replace(center=points.mean(axis=0))
+    return 0.05 * length * np.sqrt(squared_mahalanobis(points, around_mean))
+
+
+def outlier_risk(original: FloatArray, published: FloatArray, reach: FloatArray, hiding: float = HIDING) -> OutlierRisk:
+    """Records at risk.
+
+    ``near``: a published value lies within ``reach`` of the original in any column, both sides standardised by their
+    own moments (risk1). ``alone``: moreover no other published record is within ``hiding`` of it (risk2).
+    """
+    x, y = standardized(original), standardized(published)
+    near = np.asarray((np.abs(x - y) < reach[:, None]).any(axis=1))
+    alone = near.copy()
+    alone[near] = _distance_to_others(y, np.flatnonzero(near)) > hiding
+    return OutlierRisk(near, alone)
+
+
+def _scatter(points: FloatArray) -> Scatter:
+    return mcd(points, np.random.default_rng(0))  # a measure must give the same number twice
+
+
+def _distance_to_others(points: FloatArray, rows: NDArray[np.int64]) -> FloatArray:
+    """Distance of some records to the nearest other record."""
+    groups = Groups.equal_rows(points)
+    distinct = points[groups.first_rows]
+    nearest = np.zeros(len(rows))  # a record that has a double stands beside it
+    single = np.flatnonzero(groups.sizes[groups.labels[rows]] == 1)
+    step = max(1, _CHUNK // max(len(distinct), 1))
+    for start in range(0, len(single), step):
+        part = single[start : start + step]
+        squared = np.zeros((len(part), len(distinct)))
+        for column, values in zip(distinct.T, points[rows[part]].T, strict=True):
+            squared += np.square(values[:, None] - column)
+        squared[np.arange(len(part)), groups.labels[rows[part]]] = np.inf
+        nearest[part] = np.sqrt(squared.min(axis=1))
+    return nearest
+
+
+# ---- metrics -------------------------------------------------------------------------------------
+
+
+@metric("outlier_risk", title="Outlier risk", better="lower")
+def outlier_risk_near(table: Table, release: Release) -> float:
+    """Share of records published within 0.01 squared robust Mahalanobis distances of an original number.
+
+    RMDID1 of Templ & Meindl 2008 (Morais 2022, section 3.2).
+    """
+    return _share(table, release, squared=True, alone=False)
+
+
+@metric("outlier_risk_alone", title="Outlier risk, standing alone", better="lower")
+def outlier_risk_alone(table: Table, release: Release) -> float:
+    """Share of records at outlier risk that have no other published record near them (RMDID2)."""
+    return _share(table, release, squared=True, alone=True)
+
+
+@metric("outlier_risk_sdcmicro", title="Outlier risk, as in sdcMicro", better="lower")
+def outlier_risk_sdcmicro(table: Table, release: Release) -> float:
+    """Share of records published within 0.0005 robust Mahalanobis distances of an original number (dRiskRMD, risk1)."""
+    return _share(table, release, squared=False, alone=False)
+
+
+@metric("outlier_risk_alone_sdcmicro", title="Outlier risk, standing alone, as in sdcMicro", better="lower")
+def outlier_risk_alone_sdcmicro(table: Table, release: Release) -> float:
+    """Share of records at sdcMicro's outlier risk with no other published record near them (dRiskRMD, risk2)."""
+    return _share(table, release, squared=False, alone=True)
+
+
+def _share(table: Table, release: Release, *, squared: bool, alone: bool) -> float:
+    pair = numeric_pair(table, release)
+    if pair is None:
+        return np.nan
+    reach = (squared_reach if squared else sdcmicro_reach)(standardized(pair.original))
+    found = outlier_risk(pair.original, pair.published, reach)
+    return float((found.alone if alone else found.near).mean())
+
+
+# ---- Interval risk -------------------------------------------------------------------------------
+
+#: half the length of an interval in standard deviations
+ALPHA = 0.05
+
+
+def values_in_interval(original: FloatArray, published: FloatArray, alpha: float = ALPHA) -> NDArray[np.bool_]:
+    r"""Which originals lie in :math:`[y - \alpha \sigma_p, y + \alpha \sigma_p]` (Morais 2022, eq. 3.5).
+
+    :math:`\sigma_p` is the standard deviation of the original column.
+    """
+    return np.asarray(np.abs(original - published) <= alpha * deviations(original))
+
+
+def records_in_interval(original: FloatArray, published: FloatArray, alpha: float = ALPHA) -> NDArray[np.bool_]:
+    """Which records have all their originals in the interval, of deviations of the *published* columns.
+
+    That is how sdcMicro's ``dRisk`` counts.
+    """
+    return np.asarray((np.abs(original - published) <= alpha * deviations(published)).all(axis=1))
+
+
+@metric("interval_risk", title="Interval risk", better="lower")
+def interval_risk(table: Table, release: Release) -> float:
+    """Share of the original numbers within 0.05 standard deviations of what is published (Morais 2022, eq. 3.5)."""
+    pair = numeric_pair(table, release)
+    return np.nan if pair is None else float(values_in_interval(pair.original, pair.published).mean())
+
+
+@metric("interval_risk_records", title="Interval risk, whole records", better="lower")
+def interval_risk_records(table: Table, release: Release) -> float:
+    """Share of the records all of whose numbers are within 0.05 published standard deviations (sdcMicro's dRisk)."""
+    pair = numeric_pair(table, release)
+    return np.nan if pair is None else float(records_in_interval(pair.original, pair.published).mean())
+
+
+# ---- Record linkage in which the second nearest original counts as well as the nearest -----------
+
+#: how many distances are held in memory at once
+_CHUNK = 4_000_000
+
+
+def linked_among_two(original: FloatArray, published: FloatArray) -> FloatArray:
+    r"""Chance of every record that its own original is the nearest or second nearest to what is published of it.
+
+    With a originals nearer than the own one and t as near (itself included), ties being broken by chance, that is
+    :math:`\max(0, \min(1, (2 - a) / t))`.
+    """
+    originals = Groups.equal_rows(original)
+    pairs = Groups.equal_rows(np.column_stack([published, originals.labels]))
+    x, y = original[originals.first_rows], published[pairs.first_rows]
+    own = originals.labels[pairs.first_rows]
+    chance = np.empty(pairs.count)
+    step = max(1, _CHUNK // len(x))
+    for start in range(0, pairs.count, step):
+        part = slice(start, start + step)
+        chance[part] = _chances(_squared_distances(y[part], x), own[part], originals.sizes)
+    return chance[pairs.labels]
+
+
+def _squared_distances(left: FloatArray, right: FloatArray) -> FloatArray:
+    squared = np.zeros((len(left), len(right)))
+    for mine, theirs in zip(left.T, right.T, strict=True):
+        squared += np.square(mine[:, None] - theirs)
+    return squared
+
+
+def _chances(distance: FloatArray, own: NDArray[np.int32], sizes: NDArray[np.int64]) -> FloatArray:
+    mine = distance[np.arange(len(own)), own][:, None]
+    nearer, tied = (distance < mine) @ sizes, (distance == mine) @ sizes
+    return np.asarray(np.clip((2 - nearer) / tied, 0.0, 1.0))
+
+
+@metric("dld_two", title="DLD, nearest two", better="lower")
+def dld_two(table: Table, release: Release) -> float:
+    """Share of the released records whose own original is the nearest or second nearest, by standardised numbers.
+
+    Morais 2022, section 3.2, on whole records: Euclidean distance over the numeric quasi-identifiers in standard
+    deviations of the originals, expectation among ties. ``dld`` counts the nearest only.
+    """
+    pair = numeric_pair(table, release)
+    if pair is None:
+        return np.nan
+    spread = deviations(pair.original)
+    varying = spread > 0
+    if not varying.any():
+        return np.nan
+    x, y = (points[:, varying] / spread[varying] for points in (pair.original, pair.published))
+    return float(linked_among_two(x, y).mean())

@@ -1,0 +1,224 @@
+"""SUDA: minimal sample uniques, the scores they give a record, and DIS-SUDA, the probability made of them.
+
+A minimal sample unique (MSU) of a record is a set of keys whose values no other record has, while every smaller part
+of the set is shared with someone. Few keys and many MSUs make a record special, and likely unique in the population.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedanon.data.groups import Groups
+from fedanon.data.table import Table
+from fedanon.errors import ConfigError
+from fedanon.metrics.base import metric
+from fedanon.release.release import Release
+from fedanon.sdc.metrics.categories import says_nothing
+from fedanon.types import FloatArray, IntArray
+
+Score = Literal["original", "normalized", "ihsn"]
+
+#: largest MSU the metrics look for: with more keys than this the sets are too many, and large ones say little
+MAX_SIZE = 8
+#: bits of a mask
+_MOST_KEYS = 62
+#: sdcMicro's default share of the population that is in the sample
+SAMPLING_FRACTION = 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class SampleUniques:
+    """All minimal sample uniques of a table.
+
+    Parameters
+    ----------
+    n_keys : number of keys.
+    max_size : largest number of keys of a unique that was looked for.
+    rows : row of every MSU.
+    members : which keys every MSU consists of; one row an MSU, one column a key.
+    row_counts : how often every row of the table occurs with all its keys.
+    """
+
+    n_keys: int
+    max_size: int
+    rows: NDArray[np.int64]
+    members: NDArray[np.bool_]
+    row_counts: NDArray[np.int64]
+
+    def scores(self, kind: Score = "original") -> FloatArray:
+        """SUDA score of every row: the sum over its MSUs (:func:`unique_scores`)."""
+        points = unique_scores(self.n_keys, self.max_size, kind)[self.members.sum(axis=1)]
+        return np.bincount(self.rows, points, minlength=len(self.row_counts)).astype(np.float64)
+
+    def dis_scores(self, kind: Score = "original", fraction: float = SAMPLING_FRACTION) -> FloatArray:
+        """:func:`dis_suda` of every row."""
+        return dis_suda(self.scores(kind), int((self.row_counts == 2).sum()), self.n_keys, fraction)
+
+
+def minimal_sample_uniques(keys: NDArray[Any], max_size: int | None = None) -> SampleUniques:
+    """Find the minimal sample uniques of a table (Elliot, Manning & Ford 2002).
+
+    Parameters
+    ----------
+    keys : one row a record, one column a key, as codes; codes below 0 are missing and part of no MSU, as in sdcMicro.
+    max_size : M, the largest MSU to look for; any size if None.
+    """
+    n_keys = keys.shape[1]
+    if n_keys > _MOST_KEYS:
+        raise ConfigError(f"SUDA takes at most {_MOST_KEYS} keys. Got {n_keys} instead.")
+    if max_size is not None and max_size < 1:
+        raise ConfigError(f"The 'max_size' parameter of SUDA must be an int >= 1. Got {max_size} instead.")
+    limit = n_keys if max_size is None else min(max_size, n_keys)
+    groups = Groups.equal_rows(keys)
+    owners, masks, order = _search(keys[groups.first_rows], groups.sizes == 1, limit)
+    members = np.empty((len(masks), n_keys), dtype=bool)
+    octets = masks.astype("<i8").view(np.uint8).reshape(-1, 8)
+    members[:, order] = np.unpackbits(octets, axis=1, bitorder="little", count=n_keys)
+    return SampleUniques(n_keys, limit, groups.first_rows[owners], members, groups.sizes[groups.labels])
+
+
+def _search(
+    rows: NDArray[Any], single: NDArray[np.bool_], max_size: int
+) -> tuple[IntArray, NDArray[np.int64], NDArray[np.int64]]:
+    """The kernel's result, and which key every bit of its masks means."""
+    from fedanon.sdc.metrics._suda import minimal_uniques
+
+    coded = [_dense(column) for column in rows.T]
+    sizes = np.array([int(codes.max(initial=-1)) + 1 for codes in coded], dtype=np.int64)
+    # the key with most values comes first on half of all paths, where it leaves the fewest records to look at
+    order = np.argsort(sizes, kind="stable")
+    if not max_size or not single.any():
+        return np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64), order
+    codes = np.ascontiguousarray(np.column_stack([coded[i] for i in order]))
+    owners, masks = minimal_uniques(codes, single, int(sizes.max()), max_size)
+    return owners, masks, order
+
+
+def _dense(column: NDArray[Any]) -> IntArray:
+    codes = np.full(len(column), -1, dtype=np.int32)
+    present = column >= 0
+    codes[present] = np.unique(column[present], return_inverse=True)[1]
+    return codes
+
+
+def unique_scores(n_keys: int, max_size: int, kind: Score) -> FloatArray:
+    r"""Score of an MSU by its size q = 0..Q, of Q keys.
+
+    .. math::
+        s_q = \prod_{d=q}^{\min(M, Q-1)} (Q - d) \;\text{(original)}, \qquad
+        s_q / Q^q \;\text{(normalized)}, \qquad
+        (2^{Q-q} - 1) \Big/ \binom{Q}{q} \;\text{(ihsn)}
+
+    'original' is that of Elliot et al. (2005) and of sdcMicro's ``original_scores=TRUE``, 'normalized' eq. 3.4 of
+    Morais 2022, 'ihsn' sdcMicro's ``original_scores=FALSE``. As printed, the product with M = Q holds the factor 0; it
+    ends at Q - 1 here, as it does in sdcMicro.
+    """
+    scores = np.zeros(n_keys + 1)
+    for q in range(1, max_size + 1):
+        original = float(math.prod(n_keys - d for d in range(q, min(max_size, n_keys - 1) + 1)))
+        scores[q] = {
+            "original": original,
+            "normalized": original / float(n_keys) ** q,
+            "ihsn": (2.0 ** (n_keys - q) - 1) / math.comb(n_keys, q),
+        }[kind]
+    return scores
+
+
+def dis_suda(scores: FloatArray, paired: int, n_keys: int, fraction: float = SAMPLING_FRACTION) -> FloatArray:
+    r"""Probability of every record that a match with it is correct, as sdcMicro computes it.
+
+    .. math::
+        DIS = \frac{U \pi}{U \pi + P (1 - \pi)}, \qquad
+        r_i = \Big(1 + \frac{U / DIS - U}{s_i^e \sum_j s_j^{-e}}\Big)^{-1}, \qquad e = 1 + \frac{8 - Q}{20}
+
+    with U unique records, P = ``paired`` records in pairs and the sampling ``fraction`` :math:`\pi` (DIS: Skinner &
+    Elliot 2002), so that U cancels; the sum is over records with a score, and records without have 0.
+    """
+    risk = np.zeros(len(scores))
+    scored = scores > 0
+    power = scores[scored] ** (1 + (8 - n_keys) / 20)
+    wrong = paired * (1 - fraction) / fraction  # U / DIS - U
+    risk[scored] = 1 / (1 + wrong / (power * (1 / power).sum()))
+    return risk
+
+
+def released_keys(table: Table, release: Release) -> IntArray:
+    """Codes of the published quasi-identifiers of the kept records; -1 where a cell says nothing."""
+    labels = release.groups.labels[~release.suppressed]
+    keys = np.empty((len(labels), len(table.columns)), dtype=np.int32)
+    for i, column in enumerate(table.columns):
+        cells = release.cells[column.name]
+        codes = np.where(says_nothing(cells, column), np.int32(-1), Groups.equal_rows(cells.keys()).labels)
+        keys[:, i] = codes[labels]
+    return keys
+
+
+# ---- metrics -------------------------------------------------------------------------------------
+
+
+@metric("suda_records", title="Special uniques", better="lower")
+def suda_records(table: Table, release: Release) -> float:
+    """Number of published records that are unique by at most eight of their quasi-identifiers."""
+    return float(len(np.unique(_uniques(table, release).rows)))
+
+
+@metric("suda_max", title="SUDA score, highest", better="lower")
+def suda_max(table: Table, release: Release) -> float:
+    """Highest SUDA score of a published record, unnormalised (Elliot et al. 2005)."""
+    return _highest(_uniques(table, release).scores())
+
+
+@metric("suda_mean", title="SUDA score, mean", better="lower")
+def suda_mean(table: Table, release: Release) -> float:
+    """Mean SUDA score of the published records, unnormalised (Elliot et al. 2005)."""
+    return _mean(_uniques(table, release).scores())
+
+
+@metric("suda_mean_normalized", title="SUDA score, mean, normalised", better="lower")
+def suda_mean_normalized(table: Table, release: Release) -> float:
+    """Mean SUDA score of the published records, each unique's divided by the keys to the power of its size.
+
+    Morais 2022, eq. 3.4.
+    """
+    return _mean(_uniques(table, release).scores("normalized"))
+
+
+@metric("suda_mean_ihsn", title="SUDA score, mean, IHSN", better="lower")
+def suda_mean_ihsn(table: Table, release: Release) -> float:
+    """Mean SUDA score of the published records, the score being that of sdcMicro's original_scores=FALSE."""
+    return _mean(_uniques(table, release).scores("ihsn"))
+
+
+@metric("dis_suda_max", title="DIS-SUDA, highest", better="lower")
+def dis_suda_max(table: Table, release: Release) -> float:
+    """Highest DIS-SUDA risk of a published record, the table being one per cent of the population."""
+    return _highest(_uniques(table, release).dis_scores())
+
+
+@metric("dis_suda_mean", title="DIS-SUDA, mean", better="lower")
+def dis_suda_mean(table: Table, release: Release) -> float:
+    """Mean DIS-SUDA risk of the published records, the table being one per cent of the population."""
+    return _mean(_uniques(table, release).dis_scores())
+
+
+@metric("dis_suda_mean_ihsn", title="DIS-SUDA, mean, IHSN", better="lower")
+def dis_suda_mean_ihsn(table: Table, release: Release) -> float:
+    """Mean DIS-SUDA risk of the published records with the scores of sdcMicro's original_scores=FALSE."""
+    return _mean(_uniques(table, release).dis_scores("ihsn"))
+
+
+def _uniques(table: Table, release: Release) -> SampleUniques:
+    return minimal_sample_uniques(released_keys(table, release), MAX_SIZE)
+
+
+def _highest(values: FloatArray) -> float:
+    return float(values.max()) if len(values) else np.nan
+
+
+def _mean(values: FloatArray) -> float:
+    return float(values.mean()) if len(values) else np.nan
