@@ -13,7 +13,7 @@ the bundled data. Only the standard library is used.
 Example::
 
     python experiments/make_bundled.py --randhie randhie.csv --nhanes NHANES_data_2017-2018.tsv \
-        --out fedanon/data/bundled
+        --out fedanon/datasets/bundled
 """
 
 from __future__ import annotations

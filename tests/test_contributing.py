@@ -15,7 +15,7 @@ from fedanon.anonymizers import ANONYMIZERS
 from fedanon.attacks import ATTACKS
 from fedanon.attacks.context import Scene
 from fedanon.attacks.suite import attack_scene, suite
-from fedanon.data.datasets import load
+from fedanon.datasets import load
 from fedanon.metrics import METRICS, evaluate
 from tests.anonymizers.test_contract import check_contract
 

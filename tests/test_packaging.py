@@ -18,7 +18,7 @@ def test_wheel_holds_fedanon_only(tmp_path: Path) -> None:
     names = zipfile.ZipFile(next(tmp_path.glob("*.whl"))).namelist()
     assert {name.split("/")[0] for name in names} == {"fedanon", f"fedanon-{fedanon.__version__}.dist-info"}
     for file in ("adult.data.xz", "adult.toml", "randhie.csv.xz", "nhanes.csv.xz"):
-        assert f"fedanon/data/bundled/{file}" in names
+        assert f"fedanon/datasets/bundled/{file}" in names
     assert "fedanon/py.typed" in names
 
 

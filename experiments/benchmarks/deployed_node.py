@@ -57,7 +57,7 @@ def _hide_pyarrow(folder: Path) -> None:
 def _folders(folder: Path) -> tuple[Path, Path]:
     import tomli_w
 
-    from fedanon.data.datasets import load
+    from fedanon.datasets import load
 
     table = load("adult").take(np.arange(ROWS))
     table.frame.to_csv(folder / "data.csv", index=False)

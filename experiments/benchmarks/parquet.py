@@ -72,7 +72,7 @@ def everything(source: Path, _n: int) -> None:
 def nothing(_source: Path, _n: int) -> None:
     """The interpreter with what it imports, and the compiled kernels: what no way can save."""
     from fedanon.anonymizers.mondrian.method import Mondrian
-    from fedanon.data.datasets import load
+    from fedanon.datasets import load
 
     Mondrian(k=K).anonymize(load("adult").take(np.arange(1000)), rng=0)
 

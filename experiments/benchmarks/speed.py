@@ -33,8 +33,8 @@ SIZES = (10_000, 100_000, 1_000_000)
 
 def jittered_adult(n: int, seed: int = 0) -> Any:
     """Adult resampled to ``n`` rows: ages move by up to two years, a tenth of the other cells is drawn anew."""
-    from fedanon.data.datasets import load
     from fedanon.data.table import Table
+    from fedanon.datasets import load
 
     adult = load("adult")
     rng = np.random.default_rng(seed)
@@ -62,7 +62,7 @@ def timed(work: Callable[[], Any]) -> tuple[float, Any]:
 def task_method(name: str, n: int) -> dict[str, Any]:
     """One method on Adult (n = 0) or on jittered Adult."""
     from fedanon.anonymizers import ANONYMIZERS
-    from fedanon.data.datasets import load
+    from fedanon.datasets import load
     from fedanon.metrics import evaluate
 
     table = load("adult") if n == 0 else jittered_adult(n)
@@ -79,7 +79,7 @@ def task_method(name: str, n: int) -> dict[str, Any]:
 def task_linkage() -> dict[str, Any]:
     """Record linkage of a Mondrian release of the whole of Adult."""
     from fedanon.anonymizers import ANONYMIZERS
-    from fedanon.data.datasets import load
+    from fedanon.datasets import load
     from fedanon.metrics import evaluate
 
     table = load("adult")
@@ -92,7 +92,7 @@ def task_anonypy() -> dict[str, Any]:
     """anonypy's Mondrian on the same rows and quasi-identifiers."""
     import anonypy
 
-    from fedanon.data.datasets import load
+    from fedanon.datasets import load
 
     table = load("adult")
     names = [c.name for c in table.columns]
@@ -110,7 +110,7 @@ def task_anonypy() -> dict[str, Any]:
 def task_first_use(name: str) -> dict[str, Any]:
     """One method on Adult in a fresh process, imports and compilation included unless cached."""
     from fedanon.anonymizers import ANONYMIZERS
-    from fedanon.data.datasets import load
+    from fedanon.datasets import load
 
     start = time.perf_counter()
     ANONYMIZERS[name](k=K).anonymize(load("adult"), rng=0)

@@ -15,7 +15,7 @@ from fedanon.anonymizers import ANONYMIZERS
 from fedanon.anonymizers.base import Anonymizer, KAnonymizer
 from fedanon.attacks.context import Scene
 from fedanon.attacks.tree_leakage import TreeLeakage
-from fedanon.data.datasets import load
+from fedanon.datasets import load
 
 #: searches stop early: what is looked at are the trees
 SHORT = {"iterations": 20_000, "generations": 3}

@@ -89,7 +89,7 @@ def list_datasets(as_json: options.Json = False) -> None:
     """List the data sets: bundled ones work at once, others are read from FEDANON_DATA or the cache."""
     from dataclasses import asdict
 
-    from fedanon.data.datasets import describe
+    from fedanon.datasets import describe
 
     found = describe()
     if as_json:
@@ -104,7 +104,7 @@ def list_datasets(as_json: options.Json = False) -> None:
 @app.command("fetch")
 def fetch_dataset(name: Annotated[str, typer.Argument(help="Name of the data set.")]) -> None:
     """Download a data set into the user cache; its checksum is verified."""
-    from fedanon.data.datasets import fetch
+    from fedanon.datasets import fetch
 
     for path in fetch(name):
         console().print(f"{path}")

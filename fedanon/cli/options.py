@@ -63,12 +63,12 @@ def load_table(
 
 
 def _load_dataset(name: str, client: int | None, schema: Path | None, quasi: str | None, missing: str | None) -> Table:
-    from fedanon.data.datasets import load
+    from fedanon.datasets import load
 
     given = [option for option, value in (("--schema", schema), ("--qi", quasi), ("--missing", missing)) if value]
     if given:
         raise ConfigError(f"{', '.join(given)} goes with an input file; a data set brings its own schema.")
-    return load(name, client=client)
+    return load(name, node=client)
 
 
 def _load_file(

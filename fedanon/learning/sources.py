@@ -9,10 +9,10 @@ import numpy as np
 from flwr.app import Context
 from numpy.typing import NDArray
 
-from fedanon.data.datasets import load
 from fedanon.data.partition import parse_partition
 from fedanon.data.schema import Schema
 from fedanon.data.table import Table
+from fedanon.datasets import load
 from fedanon.errors import ConfigError
 from fedanon.io.csv import read_table
 from fedanon.learning.settings import RunSettings
@@ -40,7 +40,7 @@ def node_table(settings: RunSettings, number: int) -> Table:
     if number >= n_parts(settings):
         raise ConfigError(f"The data set has {n_parts(settings)} parts; there is no part {number}.")
     if settings.partition == STORED:
-        return load(settings.dataset, client=number)
+        return load(settings.dataset, node=number)
     rows = partition_rows(settings.dataset, settings.partition, settings.clients, settings.seed)[number]
     return whole_table(settings.dataset).take(rows)
 

@@ -17,8 +17,8 @@ from fedanon.anonymizers.anneal.problem import make_problem, neighbors
 from fedanon.anonymizers.anneal.search import Seconds, Trials, pace, recombine, run
 from fedanon.anonymizers.clustering.method import TopDownGreedy
 from fedanon.anonymizers.progress import part, report, watching
-from fedanon.data.datasets import load
 from fedanon.data.table import Table
+from fedanon.datasets import load
 from fedanon.errors import ConfigError
 from fedanon.metrics.information_loss import il, ncp, truthfulness
 from fedanon.types import IntArray
@@ -210,7 +210,7 @@ def test_information_loss_with_recombination(name: str, most: float) -> None:
 def test_thesis_clients(k: int, most: float) -> None:
     found = []
     for client in range(10):
-        table = load("adult_thesis", client=client)
+        table = load("adult_thesis", node=client)
         found.append(ncp(table, Anneal(k=k, seconds=10).anonymize(table, rng=0)))
     assert statistics.mean(found) <= most
 

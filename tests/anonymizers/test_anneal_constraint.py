@@ -13,9 +13,9 @@ from fedanon.anonymizers.anneal._rules import _all_keep, _emptied, _recounted
 from fedanon.anonymizers.anneal.method import Anneal
 from fedanon.anonymizers.anneal.problem import kernel_rules, record_rules
 from fedanon.anonymizers.enforcement import keep_requirements
-from fedanon.data.datasets import load
 from fedanon.data.groups import Groups
 from fedanon.data.table import Table
+from fedanon.datasets import load
 from fedanon.metrics.information_loss import ncp
 from fedanon.privacy.base import Rows
 from fedanon.privacy.combined import Combined

@@ -18,8 +18,8 @@ import pytest
 from fedanon.anonymizers.blocks import Blocks
 from fedanon.anonymizers.clustering.method import TopDownGreedy
 from fedanon.anonymizers.progress import watching
-from fedanon.data.datasets import load
 from fedanon.data.table import Table
+from fedanon.datasets import load
 from fedanon.errors import ConfigError
 from fedanon.io.release_file import read_release
 from fedanon.metrics import evaluate
@@ -101,7 +101,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 from multiprocessing import active_children
 import numpy as np
 from fedanon.anonymizers.blocks import Blocks
-from fedanon.data.datasets import load
+from fedanon.datasets import load
 
 def interrupt():
     while not active_children():
@@ -130,7 +130,7 @@ import json
 import numpy as np
 import ray
 from fedanon.anonymizers.blocks import Blocks
-from fedanon.data.datasets import load
+from fedanon.datasets import load
 
 table = load("adult").take(np.arange(0, 30000, 10))
 release = Blocks(k=5, block_size=700, iterations=20_000, workers=2, engine="ray").anonymize(table, rng=3)
@@ -150,7 +150,7 @@ import numpy as np
 import ray
 from fedanon.anonymizers.blocks import Blocks
 from fedanon.anonymizers.progress import watching
-from fedanon.data.datasets import load
+from fedanon.datasets import load
 
 table = load("adult").take(np.arange(0, 30000, 10))
 ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)

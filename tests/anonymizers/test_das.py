@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from fedanon.anonymizers.das._kernel import distortions
 from fedanon.anonymizers.das.method import Das, elbow, separatrices
 from fedanon.anonymizers.fixed_interval import FixedInterval
-from fedanon.data.datasets import load
 from fedanon.data.infer import numeric_schema
 from fedanon.data.table import Table
+from fedanon.datasets import load
 from fedanon.metrics.information_loss import ncp
 
 # tables 4.1 and 4.2 of the thesis

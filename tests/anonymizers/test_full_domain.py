@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from fedanon.anonymizers.full_domain.lattice import LatticeSearch, Node
 from fedanon.anonymizers.full_domain.method import FullDomain
-from fedanon.data.datasets import load
 from fedanon.data.table import Table
+from fedanon.datasets import load
 from fedanon.errors import ConfigError
 from fedanon.metrics.information_loss import ncp_published
 from tests.anonymizers.tables import tables

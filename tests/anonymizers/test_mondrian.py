@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 
 from fedanon.anonymizers.mondrian.method import Mondrian
-from fedanon.data.datasets import load
 from fedanon.data.hierarchy import Hierarchy
 from fedanon.data.schema import Categorical, Numeric, Role, Schema
 from fedanon.data.table import Table
+from fedanon.datasets import load
 from fedanon.errors import ConfigError
 from fedanon.metrics.information_loss import ncp
 

@@ -17,10 +17,10 @@ from fedanon.anonymizers.base import KAnonymizer, publish_smallest_cells
 from fedanon.anonymizers.clustering.method import KMember
 from fedanon.anonymizers.gfkmc.method import Gfkmc
 from fedanon.anonymizers.mondrian.method import Mondrian
-from fedanon.data.datasets import load
 from fedanon.data.groups import Groups
 from fedanon.data.schema import FreeText, Numeric, Role, Schema
 from fedanon.data.table import Table
+from fedanon.datasets import load
 from fedanon.errors import ConfigError, InfeasibleError
 from fedanon.metrics.information_loss import ncp
 from fedanon.privacy.combined import Combined

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from fedanon.anonymizers import ANONYMIZERS
-from fedanon.data.datasets import load
 from fedanon.data.table import Table
+from fedanon.datasets import load
 from fedanon.metrics import evaluate
 
 pytestmark = pytest.mark.needs_data
@@ -37,7 +37,7 @@ NOISY = [("cb", 20, 47.501), ("tdg", 10, 35.005), ("tdg", 20, 49.132)]
 
 @pytest.fixture(scope="module")
 def clients() -> list[Table]:
-    return [load("adult_thesis", client=i) for i in range(10)]
+    return [load("adult_thesis", node=i) for i in range(10)]
 
 
 def means(clients: list[Table], method: str, k: int, seeds: range) -> tuple[float, float]:

@@ -9,9 +9,9 @@ import pandas as pd
 
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.attacks.context import Scene
-from fedanon.data.datasets import load
 from fedanon.data.schema import Schema
 from fedanon.data.table import Table
+from fedanon.datasets import load
 
 
 @cache

@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fedanon.data.catalog.adult import complete_rows
 from fedanon.data.infer import PROPOSAL, infer_schema, numeric_schema
 from fedanon.data.lint import IDENTIFYING, QUASI_IDENTIFYING, suggests
 from fedanon.data.schema import Categorical, FreeText, Numeric, Role, Schema
 from fedanon.data.schema_toml import schema_toml
 from fedanon.data.table import Table
+from fedanon.datasets.adult import complete_rows
 from fedanon.errors import ConfigError, DataError, SchemaError
 
 N = 120

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fedanon.data.datasets import load
 from fedanon.data.key_choice import complete_rows, numeric_quasi_identifiers, sample_of, with_quasi_identifiers
+from fedanon.datasets import load
 from fedanon.errors import ConfigError, SchemaError
 
 

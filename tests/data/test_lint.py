@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from fedanon.data.catalog.adult import complete_rows
-from fedanon.data.catalog.files import bundled_schema
-from fedanon.data.datasets import load
 from fedanon.data.hierarchy import Hierarchy
 from fedanon.data.lint import lint_schema
 from fedanon.data.schema import Categorical, FreeText, Numeric, Role, Schema
 from fedanon.data.table import Table
+from fedanon.datasets import load
+from fedanon.datasets.adult import complete_rows
+from fedanon.datasets.files import bundled_schema
 
 N = 300
 

@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 
 from fedanon.anonymizers.identity import Identity
-from fedanon.data.catalog.files import bundled_schema
 from fedanon.data.schema import FreeText, Numeric, Role, Schema
 from fedanon.data.schema_toml import schema_toml
 from fedanon.data.table import Table
+from fedanon.datasets.files import bundled_schema
 from fedanon.errors import SchemaError
 from fedanon.metrics import evaluate
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedanon.data.catalog.files import bundled_schema
 from fedanon.data.hierarchy import Hierarchy
 from fedanon.data.schema import Categorical, FreeText, Numeric, Role, Schema
 from fedanon.data.schema_toml import schema_toml
+from fedanon.datasets.files import bundled_schema
 from fedanon.errors import DataError, FedanonError, SchemaError
 
 AGE = '[attributes.age]\nrole = "quasi_identifying"\ntype = "numeric"\nrange = [0, 110]\n'

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedanon.data.datasets import load
 from fedanon.data.table import Table
+from fedanon.datasets import load
 from fedanon.learning import sources
 from fedanon.learning.settings import RunSettings
 

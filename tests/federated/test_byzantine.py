@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedanon.data.datasets import load
 from fedanon.data.table import Table
+from fedanon.datasets import load
 from fedanon.errors import ConfigError, UnknownComponentError
 from fedanon.federated.client import client_app
 from fedanon.federated.deployment.config import NodeConfig, ServerConfig

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fedanon.data.datasets import load
+from fedanon.datasets import load
 from fedanon.harness.tasks.masking import STATISTICS, MaskingTask, StatisticsTask, column_statistics
 from fedanon.metrics import evaluate
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fedanon.anonymizers import ANONYMIZERS
-from fedanon.data.datasets import load
+from fedanon.datasets import load
 from fedanon.metrics import evaluate
 
 pytestmark = pytest.mark.needs_data
@@ -34,7 +34,7 @@ def test_both_readings_of_a_published_age_agree(k: int, linked: float) -> None:
     """The thesis reads an age interval's midpoint off its label; ours takes the middle of the leaves' values."""
     total = 0.0
     for client in range(10):
-        table = load("adult_thesis", client=client)
+        table = load("adult_thesis", node=client)
         release = ANONYMIZERS["mondrian"](k=k, profile="thesis").anonymize(table, rng=0)  # type: ignore[call-arg]
         total += evaluate(table, release, ["linkage_expected"])["linkage_expected"]
     assert total / 10 == pytest.approx(linked, rel=0.01)

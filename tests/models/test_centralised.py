@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fedanon.anonymizers import ANONYMIZERS
-from fedanon.data.datasets import load
+from fedanon.datasets import load
 from fedanon.errors import UnknownComponentError
 from fedanon.models.centralized import CLASSIFIERS, fit_predict
 from fedanon.models.scores import classification_scores

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.data.cells import Intervals, Nodes, Numbers
-from fedanon.data.datasets import load
 from fedanon.data.groups import Groups
 from fedanon.data.hierarchy import Hierarchy
 from fedanon.data.schema import Categorical, FreeText, Numeric, Role, Schema
 from fedanon.data.table import Table
+from fedanon.datasets import load
 from fedanon.errors import ConfigError, SchemaError
 from fedanon.models.base import Draws, LeafWeights
 from fedanon.models.encoding import Encoding

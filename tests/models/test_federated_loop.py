@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fedanon.anonymizers import ANONYMIZERS
-from fedanon.data.datasets import load
+from fedanon.datasets import load
 from fedanon.errors import ConfigError
 from fedanon.models import MODELS, scores
 from fedanon.models.encoding import Encoding

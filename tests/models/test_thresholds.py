@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fedanon.anonymizers import ANONYMIZERS
-from fedanon.data.datasets import load
+from fedanon.datasets import load
 from fedanon.models.base import LocalState
 from fedanon.models.boosted_trees import BoostedTrees, between_values
 from fedanon.models.encoding import Encoding

@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 from fedanon.anonymizers import ANONYMIZERS
-from fedanon.data.datasets import load
 from fedanon.data.table import Table
+from fedanon.datasets import load
 from fedanon.errors import InfeasibleError
 from fedanon.privacy.base import Rows
 from fedanon.privacy.models.l_diversity import entropies

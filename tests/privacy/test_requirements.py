@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from fedanon.anonymizers.mondrian.method import Mondrian
-from fedanon.data.datasets import load
+from fedanon.datasets import load
 from fedanon.errors import ConfigError
 from fedanon.privacy import MODELS
 from fedanon.privacy.models.beta_likeness import BetaLikeness

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from fedanon import ANONYMIZERS, Schema, Table
-from fedanon.data.datasets import load
+from fedanon.datasets import load
 from fedanon.errors import FedanonError
 from fedanon.federated.simulation import simulate_nodes
 from fedanon.learning.node import make_node

@@ -10,8 +10,8 @@ from typing import Any
 
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.anonymizers.base import Anonymizer
-from fedanon.data.datasets import load
 from fedanon.data.table import Table
+from fedanon.datasets import load
 from fedanon.fields import build, check_fields, parameter
 from fedanon.models.target import target
 

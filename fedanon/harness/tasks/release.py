@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from fedanon.anonymizers.das.method import elbow
-from fedanon.data.datasets import load
 from fedanon.data.partition import parse_partition
 from fedanon.data.table import Table
+from fedanon.datasets import load
 from fedanon.fields import parameter
 from fedanon.harness.tasks import TASKS
 from fedanon.harness.tasks.base import WHOLE, MethodTask, Outcome, Task, whole_table
@@ -68,7 +68,7 @@ class ReleaseTask(MethodTask):
 
     def _tables(self) -> Iterator[Table]:
         if self.partition == "stored":
-            yield from (load(self.dataset, client=number) for number in range(self.clients))
+            yield from (load(self.dataset, node=number) for number in range(self.clients))
             return
         table = whole_table(self.dataset)
         if self.partition == WHOLE:

@@ -9,7 +9,7 @@ from fedanon.anonymizers import ANONYMIZERS
 from fedanon.anonymizers.microaggregation._groups import fill_groups, h_means, k_means, sse
 from fedanon.anonymizers.microaggregation._mdav import mdav
 from fedanon.anonymizers.microaggregation.derivative_free import DerivativeFree, Solution, improved, search, with_count
-from fedanon.data.datasets import load
+from fedanon.datasets import load
 from fedanon.metrics.information_loss import il
 from fedanon.types import FloatArray
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fedanon.anonymizers.microaggregation.mdav import Mdav
-from fedanon.data.datasets import load
+from fedanon.datasets import load
 from fedanon.errors import ConfigError
 from fedanon.metrics.information_loss import il
 

@@ -9,7 +9,7 @@ import pytest
 
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.anonymizers.microaggregation.successive import successive_groups
-from fedanon.data.datasets import load
+from fedanon.datasets import load
 from fedanon.metrics.information_loss import il
 
 pytestmark = pytest.mark.needs_data

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fedanon.data.datasets import load
+from fedanon.datasets import load
 from fedanon.errors import ConfigError
 from fedanon.sdc.methods.recoding import GlobalRecoding
 from tests.anonymizers.perturbative.keyed import key_table, published

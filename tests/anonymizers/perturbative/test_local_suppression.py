@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fedanon.data.datasets import load
 from fedanon.data.table import Table
+from fedanon.datasets import load
 from fedanon.errors import ConfigError, InfeasibleError
 from fedanon.privacy.models.k_anonymity import KAnonymity
 from fedanon.sdc.methods.suppression import LocalSuppression

@@ -12,9 +12,9 @@ import pytest
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.anonymizers.base import Anonymizer, Draft, publish_smallest_cells
 from fedanon.data.cells import Numbers
-from fedanon.data.datasets import load
 from fedanon.data.groups import Groups
 from fedanon.data.table import Table
+from fedanon.datasets import load
 from fedanon.errors import ConfigError, DataError, SchemaError
 from fedanon.release.recoding import NearestGroup
 from fedanon.sdc.methods.base import own_columns

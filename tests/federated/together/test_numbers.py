@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedanon.data.datasets import load
 from fedanon.data.partition import parse_partition
+from fedanon.datasets import load
 from fedanon.joint.node import TogetherNode
 from fedanon.learning.settings import RunSettings
 from tests.federated.together.federations import agree, nodes_of, pooled_counts, releases, settings

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from fedanon.anonymizers.identity import Identity
-from fedanon.data.catalog.adult import complete_rows
-from fedanon.data.catalog.files import bundled_schema
 from fedanon.data.schema import Numeric, Role, Schema
 from fedanon.data.table import Table
+from fedanon.datasets.adult import complete_rows
+from fedanon.datasets.files import bundled_schema
 from fedanon.release.release import Release
 
 KEYS = ("sex", "race", "marital-status", "education", "workclass")

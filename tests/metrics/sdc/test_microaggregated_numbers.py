@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fedanon.anonymizers.microaggregation.mdav import Mdav
-from fedanon.data.datasets import load
+from fedanon.datasets import load
 from fedanon.metrics import evaluate
 from fedanon.sdc.metrics.moments import eigenvalue_difference
 from fedanon.sdc.metrics.numeric_pair import Pair, correlation, numeric_pair

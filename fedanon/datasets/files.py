@@ -7,12 +7,12 @@ import io
 import lzma
 import os
 import tomllib
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
 import pandas as pd
 
-from fedanon.data.catalog import Source
 from fedanon.data.schema import Schema
 from fedanon.errors import DataError
 
@@ -28,9 +28,17 @@ BUNDLED = {
 }
 
 
+@dataclass(frozen=True)
+class Source:
+    """A file that can be downloaded."""
+
+    url: str
+    sha256: str
+
+
 def bundled_bytes(name: str) -> bytes:
     """The uncompressed bytes of a bundled table, checked against their pinned hash."""
-    packed = files("fedanon.data").joinpath("bundled", name).read_bytes()
+    packed = files("fedanon.datasets").joinpath("bundled", name).read_bytes()
     data = unpack(packed, name)
     if hashlib.sha256(data).hexdigest() != BUNDLED[name]:
         raise DataError(f"The bundled file {name} is damaged: its SHA-256 is not the pinned one.")
@@ -53,7 +61,7 @@ def unpack(packed: bytes, name: str, *, limit: int = MAX_UNPACKED) -> bytes:
 
 def bundled_schema(name: str) -> Schema:
     """A schema that comes with the package."""
-    text = files("fedanon.data").joinpath("bundled", f"{name}.toml").read_text(encoding="utf-8")
+    text = files("fedanon.datasets").joinpath("bundled", f"{name}.toml").read_text(encoding="utf-8")
     return Schema.from_dict(tomllib.loads(text))
 
 

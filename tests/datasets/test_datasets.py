@@ -7,9 +7,8 @@ import os
 
 import pytest
 
-from fedanon.data.catalog import DATASETS, files
-from fedanon.data.datasets import describe, fetch, load
 from fedanon.data.schema import Categorical, Numeric
+from fedanon.datasets import DATASETS, describe, fetch, files, load
 from fedanon.errors import ConfigError, DataError, UnknownComponentError
 
 BUNDLED = ["adult", "adult_all", "adult_holdout", "adult_numeric", "nhanes", "randhie"]
@@ -91,11 +90,11 @@ def test_unpacking_is_capped():
         files.unpack(b"no xz at all", "x")
 
 
-def test_clients_only_where_there_are_some():
-    with pytest.raises(ConfigError, match="no clients of its own"):
-        load("adult", client=0)
-    with pytest.raises(ConfigError, match="clients 0 to 9"):
-        load("adult_thesis", client=10)
+def test_nodes_only_where_there_are_some():
+    with pytest.raises(ConfigError, match="no nodes of its own"):
+        load("adult", node=0)
+    with pytest.raises(ConfigError, match="nodes 0 to 9"):
+        load("adult_thesis", node=10)
 
 
 @pytest.mark.needs_data
@@ -106,8 +105,8 @@ def test_files_in_the_data_folder(name):
 
 
 @pytest.mark.needs_data
-def test_thesis_clients():
-    tables = [load("adult_thesis", client=i) for i in range(10)]
+def test_thesis_nodes():
+    tables = [load("adult_thesis", node=i) for i in range(10)]
     assert [len(table) for table in tables[:3]] == [3028, 3035, 3015]
     assert sum(map(len, tables)) == 30162
     age = tables[0].schema["age"]

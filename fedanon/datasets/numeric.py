@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from fedanon.data.catalog import DATASETS, Dataset
-from fedanon.data.catalog.files import need
 from fedanon.data.hierarchy import Hierarchy
 from fedanon.data.infer import numeric_schema
 from fedanon.data.schema import Categorical, FreeText, Role
 from fedanon.data.table import Table
+from fedanon.datasets import DATASETS, Dataset
+from fedanon.datasets.files import need
 from fedanon.io.csv import read_frame
 
 EIA_COLUMNS = (

@@ -1,18 +1,18 @@
-"""Adult as the thesis had it: its ten clients, its taxonomies, its order of columns. Read from FEDANON_DATA."""
+"""Adult as the thesis had it: its ten nodes, its taxonomies, its order of columns. Read from FEDANON_DATA."""
 
 from __future__ import annotations
 
 import pandas as pd
 
-from fedanon.data.catalog import DATASETS, Dataset
-from fedanon.data.catalog.adult import complete_rows
-from fedanon.data.catalog.files import need
 from fedanon.data.hierarchy import Hierarchy, read_arx_hierarchy
 from fedanon.data.schema import Attribute, Categorical, Numeric, Role, Schema
 from fedanon.data.table import Table
+from fedanon.datasets import DATASETS, Dataset
+from fedanon.datasets.adult import complete_rows
+from fedanon.datasets.files import need
 from fedanon.io.csv import read_frame
 
-CLIENTS = 10
+NODES = 10
 QUASI_IDENTIFIERS = (
     "sex",
     "age",
@@ -24,19 +24,19 @@ QUASI_IDENTIFIERS = (
     "occupation",
 )
 _TREES = {name: f"thesis_hierarchies/{name}.csv" for name in QUASI_IDENTIFIERS}
-_CLIENT_FILES = tuple(f"adult_thesis_clients/client_{i}.csv" for i in range(CLIENTS))
+_NODE_FILES = tuple(f"adult_thesis_clients/client_{i}.csv" for i in range(NODES))
 
 
-def _client(number: int) -> Table:
-    return _table(_client_frame(_CLIENT_FILES[number]), "adult_thesis", "salary-class")
+def _node(number: int) -> Table:
+    return _table(_node_frame(_NODE_FILES[number]), "adult_thesis", "salary-class")
 
 
-def _all_clients() -> Table:
-    frames = [_client_frame(file) for file in _CLIENT_FILES]
+def _all_nodes() -> Table:
+    frames = [_node_frame(file) for file in _NODE_FILES]
     return _table(pd.concat(frames, ignore_index=True), "adult_thesis", "salary-class")
 
 
-def _client_frame(file: str) -> pd.DataFrame:
+def _node_frame(file: str) -> pd.DataFrame:
     return read_frame(need(file, dataset="adult_thesis"))
 
 
@@ -65,10 +65,10 @@ for _name, _dataset in {
         "UCI Adult as divided among the ten clients of the thesis",
         30162,
         _LICENCE,
-        _all_clients,
-        (*_CLIENT_FILES, *_TREES.values()),
-        clients=CLIENTS,
-        read_client=_client,
+        _all_nodes,
+        (*_NODE_FILES, *_TREES.values()),
+        nodes=NODES,
+        read_node=_node,
     ),
     "adult_thesis_central": Dataset(
         "UCI Adult, complete rows of adult.data, with the trees of the thesis",

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pandas as pd
 
-from fedanon.data.catalog import DATASETS, Dataset
-from fedanon.data.catalog.files import bundled_bytes, bundled_schema, text_frame
 from fedanon.data.schema import Role
 from fedanon.data.table import Table
+from fedanon.datasets import DATASETS, Dataset
+from fedanon.datasets.files import bundled_bytes, bundled_schema, text_frame
 
 NUMERIC_QUASI_IDENTIFIERS = ("age", "education-num", "hours-per-week")
 

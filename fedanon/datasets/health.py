@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pandas as pd
 
-from fedanon.data.catalog import DATASETS, Dataset, Source
-from fedanon.data.catalog.files import bundled_bytes, bundled_schema, find, need, text_frame
 from fedanon.data.table import Table
+from fedanon.datasets import DATASETS, Dataset
+from fedanon.datasets.files import Source, bundled_bytes, bundled_schema, find, need, text_frame
 
 HEART_SITES = ("cleveland", "hungarian", "switzerland", "va")
 HEART_TABLE = "heart_four_sites.csv"
