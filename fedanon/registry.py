@@ -13,6 +13,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import pkgutil
+import warnings
 from collections.abc import Callable, Iterator
 from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
@@ -40,6 +41,7 @@ class Registry(Generic[T]):
         self.group = group
         self._packages = packages
         self._components: dict[str, T] = {}
+        self._aliases: dict[str, str] = {}
         self._discovered = False
 
     def register(self, name: str) -> Callable[[C], C]:
@@ -53,6 +55,10 @@ class Registry(Generic[T]):
 
         return add
 
+    def alias(self, old: str, new: str) -> None:
+        """Accept ``old`` for the component ``new``, with a warning; the old name is not listed."""
+        self._aliases[old] = new
+
     def names(self) -> list[str]:
         """All registered names, sorted."""
         self._discover()
@@ -60,6 +66,10 @@ class Registry(Generic[T]):
 
     def __getitem__(self, name: str) -> T:
         self._discover()
+        if name in self._aliases:
+            new = self._aliases[name]
+            warnings.warn(f"The {self.kind} {name!r} is now called {new!r}.", FutureWarning, stacklevel=2)
+            name = new
         try:
             return self._components[name]
         except KeyError:
@@ -67,7 +77,7 @@ class Registry(Generic[T]):
 
     def __contains__(self, name: object) -> bool:
         self._discover()
-        return name in self._components
+        return name in self._components or name in self._aliases
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names())

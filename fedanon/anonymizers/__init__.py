@@ -1,12 +1,104 @@
-"""How privacy is reached: one file a method, registered under the name the command line uses."""
+"""How privacy is reached: one file per method, one folder per family, registered under the names users give.
+
+Every method is importable from here: ``from fedanon.anonymizers import Mondrian``. Those of statistical disclosure
+control are in :mod:`fedanon.sdc`.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fedanon._lazy import lazy_exports
 from fedanon.registry import Registry
 
 if TYPE_CHECKING:
-    from fedanon.anonymizers.base import Anonymizer
+    from fedanon.anonymizers.anneal.method import Anneal
+    from fedanon.anonymizers.base import Anonymizer, KAnonymizer
+    from fedanon.anonymizers.blocks import Blocks
+    from fedanon.anonymizers.clustering.method import KMember, NearestNeighborClustering, OnePassKMeans, TopDownGreedy
+    from fedanon.anonymizers.das.method import Das
+    from fedanon.anonymizers.fixed_interval import FixedInterval
+    from fedanon.anonymizers.full_domain.method import FullDomain
+    from fedanon.anonymizers.gfkmc.method import Gfkmc, Wkmca
+    from fedanon.anonymizers.identity import Identity
+    from fedanon.anonymizers.microaggregation.brkga import Brkga
+    from fedanon.anonymizers.microaggregation.derivative_free import DerivativeFree
+    from fedanon.anonymizers.microaggregation.dp_microaggregation import DpMicroaggregation
+    from fedanon.anonymizers.microaggregation.gsms import Gsms
+    from fedanon.anonymizers.microaggregation.individual_ranking import IndividualRanking
+    from fedanon.anonymizers.microaggregation.mdav import Cbfs, Mdav, RobustMahalanobis, VMdav
+    from fedanon.anonymizers.microaggregation.mhm import NpnMhm, TspMhm, UnivariateOptimal
+    from fedanon.anonymizers.microaggregation.successive import ClusteredPca, Pca, Simple
+    from fedanon.anonymizers.mondrian.method import Mondrian
+else:
+    __getattr__, __dir__ = lazy_exports(
+        __name__,
+        {
+            "Anneal": "fedanon.anonymizers.anneal.method",
+            "Anonymizer": "fedanon.anonymizers.base",
+            "Blocks": "fedanon.anonymizers.blocks",
+            "Brkga": "fedanon.anonymizers.microaggregation.brkga",
+            "Cbfs": "fedanon.anonymizers.microaggregation.mdav",
+            "ClusteredPca": "fedanon.anonymizers.microaggregation.successive",
+            "Das": "fedanon.anonymizers.das.method",
+            "DerivativeFree": "fedanon.anonymizers.microaggregation.derivative_free",
+            "DpMicroaggregation": "fedanon.anonymizers.microaggregation.dp_microaggregation",
+            "FixedInterval": "fedanon.anonymizers.fixed_interval",
+            "FullDomain": "fedanon.anonymizers.full_domain.method",
+            "Gfkmc": "fedanon.anonymizers.gfkmc.method",
+            "Gsms": "fedanon.anonymizers.microaggregation.gsms",
+            "Identity": "fedanon.anonymizers.identity",
+            "IndividualRanking": "fedanon.anonymizers.microaggregation.individual_ranking",
+            "KAnonymizer": "fedanon.anonymizers.base",
+            "KMember": "fedanon.anonymizers.clustering.method",
+            "Mdav": "fedanon.anonymizers.microaggregation.mdav",
+            "Mondrian": "fedanon.anonymizers.mondrian.method",
+            "NearestNeighborClustering": "fedanon.anonymizers.clustering.method",
+            "NpnMhm": "fedanon.anonymizers.microaggregation.mhm",
+            "OnePassKMeans": "fedanon.anonymizers.clustering.method",
+            "Pca": "fedanon.anonymizers.microaggregation.successive",
+            "RobustMahalanobis": "fedanon.anonymizers.microaggregation.mdav",
+            "Simple": "fedanon.anonymizers.microaggregation.successive",
+            "TopDownGreedy": "fedanon.anonymizers.clustering.method",
+            "TspMhm": "fedanon.anonymizers.microaggregation.mhm",
+            "UnivariateOptimal": "fedanon.anonymizers.microaggregation.mhm",
+            "VMdav": "fedanon.anonymizers.microaggregation.mdav",
+            "Wkmca": "fedanon.anonymizers.gfkmc.method",
+        },
+    )
+
+__all__ = [
+    "ANONYMIZERS",
+    "Anneal",
+    "Anonymizer",
+    "Blocks",
+    "Brkga",
+    "Cbfs",
+    "ClusteredPca",
+    "Das",
+    "DerivativeFree",
+    "DpMicroaggregation",
+    "FixedInterval",
+    "FullDomain",
+    "Gfkmc",
+    "Gsms",
+    "Identity",
+    "IndividualRanking",
+    "KAnonymizer",
+    "KMember",
+    "Mdav",
+    "Mondrian",
+    "NearestNeighborClustering",
+    "NpnMhm",
+    "OnePassKMeans",
+    "Pca",
+    "RobustMahalanobis",
+    "Simple",
+    "TopDownGreedy",
+    "TspMhm",
+    "UnivariateOptimal",
+    "VMdav",
+    "Wkmca",
+]
 
 ANONYMIZERS: Registry[type[Anonymizer]] = Registry("anonymizer", __name__, "fedanon.sdc.methods", group=__name__)

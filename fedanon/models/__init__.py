@@ -1,12 +1,43 @@
-"""Is it still useful: models that learn from releases and are tested on raw or recoded rows."""
+"""Is it still useful: models that learn from releases and are tested on raw or recoded rows.
+
+Every model is importable from here: ``from fedanon.models import LogisticRegression``.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fedanon._lazy import lazy_exports
 from fedanon.registry import Registry
 
 if TYPE_CHECKING:
     from fedanon.models.base import Model
+    from fedanon.models.boosted_trees import BoostedTrees
+    from fedanon.models.logistic_regression import LogisticRegression
+    from fedanon.models.lr_thesis import SagaLogisticRegression
+    from fedanon.models.mlp import MultilayerPerceptron
+    from fedanon.models.xgb_thesis import PublishedTrees
+else:
+    __getattr__, __dir__ = lazy_exports(
+        __name__,
+        {
+            "BoostedTrees": "fedanon.models.boosted_trees",
+            "LogisticRegression": "fedanon.models.logistic_regression",
+            "Model": "fedanon.models.base",
+            "MultilayerPerceptron": "fedanon.models.mlp",
+            "PublishedTrees": "fedanon.models.xgb_thesis",
+            "SagaLogisticRegression": "fedanon.models.lr_thesis",
+        },
+    )
+
+__all__ = [
+    "MODELS",
+    "BoostedTrees",
+    "LogisticRegression",
+    "Model",
+    "MultilayerPerceptron",
+    "PublishedTrees",
+    "SagaLogisticRegression",
+]
 
 MODELS: Registry[type[Model]] = Registry("model", __name__)
