@@ -1,43 +1,43 @@
 """Every exception fedanon raises on purpose.
 
     FedanonError
-    ├── SchemaError              a schema, hierarchy or table does not fit its declaration
-    ├── DataError                a file cannot be read, is damaged, or is not at hand
-    ├── ConfigError              a parameter or option is wrong
+    ├── SchemaError                  a schema, hierarchy or table does not fit its declaration
+    ├── DataError                    a file cannot be read, is damaged, or is missing
+    ├── ConfigError                  a parameter or option is wrong
     │   └── UnknownComponentError    no component of that name is registered
-    ├── InfeasibleError          the request is sound, but cannot be met on this table
-    ├── PrivacyViolationError    a release does not keep what it claims
-    └── UpdateRejectedError      a client's update failed validation
+    ├── InfeasibleError              the request is sound, but cannot be met on this table
+    ├── PrivacyViolationError        a release does not keep what it claims
+    └── UpdateRejectedError          a node's update failed validation
 
-Messages name columns, counts and parameters, never a cell's value: the text of an exception
-may be logged or travel to another machine.
+Messages name the column, count or parameter, never the value of a cell, since the text of an exception may be logged or
+travel to another machine; and they say what to do next.
 """
 
 from __future__ import annotations
 
 
 class FedanonError(Exception):
-    """Base of every error raised on purpose; the CLI turns it into exit code 2."""
+    """Base of every error raised on purpose; the command line prints its message and exits with code 2."""
 
 
 class SchemaError(FedanonError):
-    """A schema, hierarchy or table does not fit its declaration."""
+    """A schema, hierarchy or table does not fit its declaration: mend the schema or the table."""
 
 
 class DataError(FedanonError):
-    """A file cannot be read, is damaged, or is not at hand."""
+    """A file cannot be read, is damaged, or is missing."""
 
 
 class ConfigError(FedanonError):
-    """A parameter or option is wrong."""
+    """A parameter or option is wrong; the message names it and what it accepts."""
 
 
 class UnknownComponentError(ConfigError):
-    """No component of that name is registered."""
+    """No component of that name is registered; the message lists the names that are."""
 
 
 class InfeasibleError(FedanonError):
-    """The request is sound, but cannot be met on this table."""
+    """The request is sound, but cannot be met on this table, such as k=10 on nine people."""
 
 
 class PrivacyViolationError(FedanonError):
@@ -45,4 +45,4 @@ class PrivacyViolationError(FedanonError):
 
 
 class UpdateRejectedError(FedanonError):
-    """A client's update failed validation."""
+    """A node's update failed validation and is left out of the round."""

@@ -9,4 +9,4 @@ from fedanon.registry import Registry
 if TYPE_CHECKING:
     from fedanon.attacks.base import Attack
 
-ATTACKS: Registry[type[Attack]] = Registry("attack", __name__)
+ATTACKS: Registry[type[Attack]] = Registry("attack", __name__, group=__name__)

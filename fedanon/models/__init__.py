@@ -40,4 +40,4 @@ __all__ = [
     "SagaLogisticRegression",
 ]
 
-MODELS: Registry[type[Model]] = Registry("model", __name__)
+MODELS: Registry[type[Model]] = Registry("model", __name__, group=__name__)

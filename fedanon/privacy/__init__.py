@@ -2,4 +2,4 @@
 
 from fedanon.registry import Registry
 
-MODELS: Registry[type] = Registry("privacy model", f"{__name__}.models", group="fedanon.privacy_models")
+PRIVACY_MODELS: Registry[type] = Registry("privacy model", f"{__name__}.models", group="fedanon.privacy_models")

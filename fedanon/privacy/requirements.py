@@ -14,7 +14,7 @@ from typing import Any, get_args, get_type_hints
 
 from fedanon.errors import ConfigError
 from fedanon.fields import build
-from fedanon.privacy import MODELS
+from fedanon.privacy import PRIVACY_MODELS
 from fedanon.privacy.base import PrivacyModel
 from fedanon.privacy.models.k_anonymity import KAnonymity
 
@@ -90,7 +90,7 @@ def models_of_claim(claim: Mapping[str, Any]) -> list[PrivacyModel]:
 
 def known_models() -> dict[str, type[PrivacyModel]]:
     """The models a requirement may name, by their names."""
-    return {name: model for name, model in MODELS.items() if issubclass(model, PrivacyModel)}
+    return {name: model for name, model in PRIVACY_MODELS.items() if issubclass(model, PrivacyModel)}
 
 
 def _option(component: type[PrivacyModel], part: str) -> tuple[str, Any]:

@@ -14,7 +14,7 @@ import pytest
 from fedanon.anonymizers.mondrian.method import Mondrian
 from fedanon.datasets import load
 from fedanon.errors import ConfigError
-from fedanon.privacy import MODELS
+from fedanon.privacy import PRIVACY_MODELS
 from fedanon.privacy.models.beta_likeness import BetaLikeness
 from fedanon.privacy.models.k_anonymity import KAnonymity
 from fedanon.privacy.models.l_diversity import DistinctLDiversity, RecursiveLDiversity
@@ -79,14 +79,13 @@ def test_a_claim_is_read_back_from_its_manifest() -> None:
 @pytest.fixture
 def printed_model(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The model that the documentation prints: one class, one file."""
-    MODELS.names()
     text = (Path(__file__).parents[2] / "docs" / "privacy_models.md").read_text(encoding="utf-8")
     (recipe,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
     module = ModuleType("printed_model")
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    exec(recipe, module.__dict__)
-    yield
-    MODELS._components.pop("majority")
+    with PRIVACY_MODELS.restored():
+        exec(recipe, module.__dict__)
+        yield
 
 
 @pytest.mark.usefixtures("printed_model")

@@ -9,4 +9,4 @@ from fedanon.registry import Registry
 if TYPE_CHECKING:
     from fedanon.harness.tasks.base import Task
 
-TASKS: Registry[type[Task]] = Registry("task", __name__)
+TASKS: Registry[type[Task]] = Registry("task", __name__, group="fedanon.tasks")

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedanon.fields import parameter
-from fedanon.privacy import MODELS
+from fedanon.privacy import PRIVACY_MODELS
 from fedanon.privacy.base import ROUNDING
 from fedanon.privacy.sensitive import CountRule, Counts, SensitiveModel, count_rule
 from fedanon.types import BoolArray
 
 
-@MODELS.register("alpha")
+@PRIVACY_MODELS.register("alpha")
 @dataclass(frozen=True, kw_only=True)
 class AlphaKAnonymity(SensitiveModel):
     r"""At most a share ``alpha`` of the people of a class have the same value of ``column`` (Wong et al. 2006).

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedanon.fields import parameter
-from fedanon.privacy import MODELS
+from fedanon.privacy import PRIVACY_MODELS
 from fedanon.privacy.base import ROUNDING
 from fedanon.privacy.sensitive import CountRule, Counts, SensitiveModel, count_rule
 from fedanon.types import BoolArray, FloatArray
 
 
-@MODELS.register("beta")
+@PRIVACY_MODELS.register("beta")
 @dataclass(frozen=True, kw_only=True)
 class BetaLikeness(SensitiveModel):
     r"""Bound of the relative gain in knowledge about any value of ``column`` (Cao & Karras 2012).

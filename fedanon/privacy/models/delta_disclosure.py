@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedanon.fields import parameter
-from fedanon.privacy import MODELS
+from fedanon.privacy import PRIVACY_MODELS
 from fedanon.privacy.base import ROUNDING
 from fedanon.privacy.sensitive import CountRule, Counts, SensitiveModel, count_rule
 from fedanon.types import BoolArray
 
 
-@MODELS.register("delta")
+@PRIVACY_MODELS.register("delta")
 @dataclass(frozen=True, kw_only=True)
 class DeltaDisclosure(SensitiveModel):
     r"""Shares in a class and in all that is published differ by a factor below exp(delta) (Brickell & Shmatikov 2008).

@@ -23,7 +23,7 @@ from fedanon.data.spans import points
 from fedanon.data.table import Table
 from fedanon.errors import PrivacyViolationError
 from fedanon.fields import check_fields, parameter
-from fedanon.privacy import MODELS
+from fedanon.privacy import PRIVACY_MODELS
 from fedanon.privacy.accounting.accountant import gaussian_epsilon
 from fedanon.release.release import Release
 
@@ -59,7 +59,7 @@ class Sensitivity:
         return cls(columns * float(share.sum()), math.sqrt(columns * float((share**2).sum())))
 
 
-@MODELS.register("differential_privacy")
+@PRIVACY_MODELS.register("differential_privacy")
 @dataclass(frozen=True, kw_only=True)
 class DifferentialPrivacy:
     """Noise on group means that keeps a budget.

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from fedanon.data.groups import Groups
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError, PrivacyViolationError
-from fedanon.privacy import MODELS
+from fedanon.privacy import PRIVACY_MODELS
 from fedanon.privacy.federation_count import WARNING, FederationCount
 from fedanon.release.release import Release
 
 Scope = Literal["node", "federation"]
 
 
-@MODELS.register("k-anonymity")
+@PRIVACY_MODELS.register("k-anonymity")
 @dataclass(frozen=True, kw_only=True)
 class KAnonymity:
     """At least ``k`` people in every equivalence class (Samarati & Sweeney 1998).

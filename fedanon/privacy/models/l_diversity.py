@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedanon.fields import parameter
-from fedanon.privacy import MODELS
+from fedanon.privacy import PRIVACY_MODELS
 from fedanon.privacy.base import ROUNDING
 from fedanon.privacy.sensitive import CountRule, Counts, SensitiveModel, count_rule
 from fedanon.types import BoolArray, FloatArray
 
 
-@MODELS.register("l")
+@PRIVACY_MODELS.register("l")
 @dataclass(frozen=True, kw_only=True)
 class DistinctLDiversity(SensitiveModel):
     """At least ``l`` different values of ``column`` in every class (Machanavajjhala et al. 2007).
@@ -45,7 +45,7 @@ class DistinctLDiversity(SensitiveModel):
 # ---- Entropy l-diversity -------------------------------------------------------------------------
 
 
-@MODELS.register("entropy_l")
+@PRIVACY_MODELS.register("entropy_l")
 @dataclass(frozen=True, kw_only=True)
 class EntropyLDiversity(SensitiveModel):
     r"""Entropy of ``column`` in every class at least that of ``l`` equally common values (Machanavajjhala et al. 2007).
@@ -84,7 +84,7 @@ def entropies(distributions: FloatArray) -> FloatArray:
 # ---- Recursive (c, l)-diversity ------------------------------------------------------------------
 
 
-@MODELS.register("recursive_l")
+@PRIVACY_MODELS.register("recursive_l")
 @dataclass(frozen=True, kw_only=True)
 class RecursiveLDiversity(SensitiveModel):
     r"""The commonest value of ``column`` is rarer than ``c`` times all from the l-th on (Machanavajjhala et al. 2007).

@@ -16,7 +16,7 @@ from fedanon.data.table import Table
 from fedanon.errors import ConfigError, SchemaError
 from fedanon.fields import parameter
 from fedanon.io.csv import read_frame
-from fedanon.privacy import MODELS
+from fedanon.privacy import PRIVACY_MODELS
 from fedanon.privacy.base import ROUNDING, CellsOf, Judge, PrivacyModel, Rows
 from fedanon.types import BoolArray, FloatArray
 
@@ -73,7 +73,7 @@ class PopulationModel(PrivacyModel):
 # ---- k-map ---------------------------------------------------------------------------------------
 
 
-@MODELS.register("k_map")
+@PRIVACY_MODELS.register("k_map")
 @dataclass(frozen=True, kw_only=True)
 class KMap(PopulationModel):
     """Every published record matches at least ``k`` people of the population (Sweeney 2001).
@@ -108,7 +108,7 @@ class KMap(PopulationModel):
 # ---- delta-presence ------------------------------------------------------------------------------
 
 
-@MODELS.register("presence")
+@PRIVACY_MODELS.register("presence")
 @dataclass(frozen=True, kw_only=True)
 class DeltaPresence(PopulationModel):
     r"""Any person of the population is in the release with a probability of ``low`` to ``high`` (Nergiz et al. 2007).

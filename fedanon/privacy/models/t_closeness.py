@@ -12,13 +12,13 @@ from fedanon.data.hierarchy import Hierarchy
 from fedanon.data.schema import FreeText, Numeric
 from fedanon.errors import ConfigError, SchemaError
 from fedanon.fields import parameter
-from fedanon.privacy import MODELS
+from fedanon.privacy import PRIVACY_MODELS
 from fedanon.privacy.base import ROUNDING
 from fedanon.privacy.sensitive import CountRule, Counts, Sensitive, SensitiveModel, count_rule
 from fedanon.types import BoolArray, FloatArray
 
 
-@MODELS.register("t")
+@PRIVACY_MODELS.register("t")
 @dataclass(frozen=True, kw_only=True)
 class TCloseness(SensitiveModel):
     """Earth mover's distance to the distribution of all published values at most ``t`` (Li et al. 2007).

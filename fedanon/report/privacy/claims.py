@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fedanon.privacy import MODELS
+from fedanon.privacy import PRIVACY_MODELS
 from fedanon.privacy.models.k_anonymity import KAnonymity
 from fedanon.privacy.models.l_diversity import entropies
 from fedanon.privacy.models.t_closeness import TCloseness
@@ -51,7 +51,7 @@ def promise(model: Promise, say: Language) -> str:
         return say(key, **model.parameters) if say.knows(key) else model.name
     if isinstance(model, KAnonymity):
         return say("promise.k_federation" if model.scope == "federation" else "promise.k", k=model.k)
-    names = {component: name for name, component in MODELS.items()}
+    names = {component: name for name, component in PRIVACY_MODELS.items()}
     key = f"promise.{names.get(type(model), '')}"
     fields = {name: Path(value).name if name == "population" else value for name, value in asdict(model).items()}
     return say(key, **fields) if say.knows(key) else str(model)
@@ -98,7 +98,7 @@ def _numbers(
     if isinstance(model, KAnonymity):
         return float(model.k), None if model.scope == "federation" else float(evidence.k_reached)
     values = asdict(model)
-    names = {component: name for name, component in MODELS.items()}
+    names = {component: name for name, component in PRIVACY_MODELS.items()}
     name = names.get(type(model), "")
     asked = next(
         (values[field] for field in ("l", "t", "alpha", "beta", "delta", "k", "high") if field in values), None

@@ -116,17 +116,18 @@ def test_numbers_beyond_the_range_and_people_are_handed_over() -> None:
 def dropping() -> Iterator[None]:
     """A method that suppresses the first row."""
 
-    @ANONYMIZERS.register("dropping")
-    @dataclass(frozen=True, kw_only=True)
-    class Dropping(Anonymizer):
-        name = "dropping"
+    with ANONYMIZERS.restored():
 
-        def draft(self, table: Table, rng: Rng) -> Draft:
-            groups = Groups.of(np.where(np.arange(len(table)) == 0, -1, 0))
-            return Draft(groups, publish_smallest_cells(table, groups), NearestGroup())
+        @ANONYMIZERS.register("dropping")
+        @dataclass(frozen=True, kw_only=True)
+        class Dropping(Anonymizer):
+            name = "dropping"
 
-    yield
-    ANONYMIZERS._components.pop("dropping")
+            def draft(self, table: Table, rng: Rng) -> Draft:
+                groups = Groups.of(np.where(np.arange(len(table)) == 0, -1, 0))
+                return Draft(groups, publish_smallest_cells(table, groups), NearestGroup())
+
+        yield
 
 
 @pytest.mark.usefixtures("dropping")
