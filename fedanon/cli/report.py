@@ -15,7 +15,7 @@ from fedanon.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from fedanon.report.document import Document
-    from fedanon.report.privacy.evidence import Evidence
+    from fedanon.report.privacy.evidence import ReleaseEvidence
     from fedanon.report.privacy.language import Language
 
 Results = Annotated[
@@ -189,12 +189,12 @@ def _of_release(source: Path, say: Language, chosen: PrivacyOptions) -> tuple[Do
     return document, evidence.failed, {"sha256": evidence.sha256, "k_reached": evidence.k_reached, "promises": verdicts}
 
 
-def _evidence(source: Path, say: Language, chosen: PrivacyOptions) -> Evidence:
+def _evidence(source: Path, say: Language, chosen: PrivacyOptions) -> ReleaseEvidence:
     from fedanon.data.schema import Schema
     from fedanon.io.manifest import Manifest
     from fedanon.privacy.models.population import Population
     from fedanon.privacy.requirements import parse_requirements
-    from fedanon.report.privacy.evidence import Evidence
+    from fedanon.report.privacy.evidence import ReleaseEvidence
 
     manifest = Manifest.beside(source)
     held = None if manifest is None else manifest.schema
@@ -207,7 +207,7 @@ def _evidence(source: Path, say: Language, chosen: PrivacyOptions) -> Evidence:
         "origin.schema_file": chosen.schema,
         "origin.population": chosen.population,
     }
-    return Evidence.of(
+    return ReleaseEvidence.from_file(
         source,
         declared,
         table=None

@@ -53,7 +53,7 @@ class Code:
 
 
 @dataclass(frozen=True)
-class Cell:
+class TableCell:
     """A cell of a table: its text, the number to sort by, and whether it is good or bad news."""
 
     text: str
@@ -62,7 +62,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Column:
+class TableColumn:
     """A column of a table; ``hint`` is its title in full."""
 
     title: str
@@ -71,12 +71,12 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Table:
+class TableBlock:
     """A table; the first column names the row."""
 
     caption: str
-    columns: tuple[Column, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    columns: tuple[TableColumn, ...]
+    rows: tuple[tuple[TableCell, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class Figure:
     title: str
     caption: str
     panels: tuple[Panel, ...]
-    table: Table
+    table: TableBlock
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class Section:
     blocks: tuple[Block, ...]
 
 
-Block = Paragraph | Bullets | Note | Facts | Code | Table | Figure | Details | Section
+Block = Paragraph | Bullets | Note | Facts | Code | TableBlock | Figure | Details | Section
 
 
 @dataclass(frozen=True)

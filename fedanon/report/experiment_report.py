@@ -16,16 +16,16 @@ from fedanon.report.charts import REFERENCE
 from fedanon.report.document import (
     Block,
     Bullets,
-    Cell,
     Code,
-    Column,
     Details,
     Document,
     Facts,
     Note,
     Paragraph,
     Section,
-    Table,
+    TableBlock,
+    TableCell,
+    TableColumn,
 )
 from fedanon.report.figure_parts import Styles
 from fedanon.report.figures import figures_of, published_figure
@@ -160,7 +160,7 @@ def _grid(
     return Section(f"Results: {name}", tuple(blocks))
 
 
-def _folded(table: Table) -> Block:
+def _folded(table: TableBlock) -> Block:
     return table if len(table.rows) <= MANY_ROWS else Details(f"{table.caption} ({len(table.rows)} rows)", (table,))
 
 
@@ -193,9 +193,17 @@ def _glossary(frames: Sequence[pd.DataFrame]) -> list[Block]:
     if not names:
         return []
     words = {"lower": "lower is better", "higher": "higher is better", "neither": ""}
-    rows = [(Cell(m.title), Cell(m.text), Cell(words[m.better]), Cell(f"`{name}`")) for name, m in glossary(names)]
-    columns = (Column("Measure"), Column("Meaning"), Column("Direction"), Column("Name in the files"))
-    return [Section("What the measures mean", (Table("The measures of this report", columns, tuple(rows)),))]
+    rows = [
+        (TableCell(m.title), TableCell(m.text), TableCell(words[m.better]), TableCell(f"`{name}`"))
+        for name, m in glossary(names)
+    ]
+    columns = (
+        TableColumn("Measure"),
+        TableColumn("Meaning"),
+        TableColumn("Direction"),
+        TableColumn("Name in the files"),
+    )
+    return [Section("What the measures mean", (TableBlock("The measures of this report", columns, tuple(rows)),))]
 
 
 def file_name(text: str) -> str:
@@ -302,14 +310,14 @@ def _facts(manifest: dict[str, Any]) -> tuple[tuple[str, str], ...]:
     return tuple(facts)
 
 
-def _hashes(manifest: dict[str, Any]) -> Table:
+def _hashes(manifest: dict[str, Any]) -> TableBlock:
     rows = [("experiment file", manifest.get("config_sha256", ""))]
     rows += [(f"data: {name}", sha) for name, sha in manifest["data"].items()]
     rows += [(f"code of {count} cells", sha) for sha, count in manifest["code"].items()]
-    cells = tuple((Cell(what), Cell(f"`{sha}`")) for what, sha in rows)
-    return Table(
+    cells = tuple((TableCell(what), TableCell(f"`{sha}`")) for what, sha in rows)
+    return TableBlock(
         "SHA-256 of what decided the numbers (of the code, its first 16 digits)",
-        (Column("What"), Column("SHA-256")),
+        (TableColumn("What"), TableColumn("SHA-256")),
         cells,
     )
 
@@ -317,8 +325,10 @@ def _hashes(manifest: dict[str, Any]) -> Table:
 def _failures(failures: list[dict[str, str]]) -> list[Block]:
     if not failures:
         return []
-    rows = tuple((Cell(f["what"]), Cell(f["grid"]), Cell(f["reason"])) for f in failures)
-    table = Table(f"{len(failures)} cells that failed", (Column("Cell"), Column("Grid"), Column("Reason")), rows)
+    rows = tuple((TableCell(f["what"]), TableCell(f["grid"]), TableCell(f["reason"])) for f in failures)
+    table = TableBlock(
+        f"{len(failures)} cells that failed", (TableColumn("Cell"), TableColumn("Grid"), TableColumn("Reason")), rows
+    )
     note = Note(
         "Not everything could be computed", (f"{len(failures)} cells failed; no number stands for them.",), "warning"
     )

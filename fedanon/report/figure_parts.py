@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import pandas as pd
 
 from fedanon.report.charts import Panel, Series
-from fedanon.report.document import Cell, Column, Figure, Table
+from fedanon.report.document import Figure, TableBlock, TableCell, TableColumn
 from fedanon.report.glossary import meaning
 from fedanon.report.numbers import NOTHING, cell, number
 
@@ -58,32 +58,32 @@ def ticks(places: list[int]) -> tuple[tuple[float, str], ...]:
 MAX_ROUNDS = 8
 
 
-def table_of(title: str, panels: Sequence[Panel]) -> Table:
+def table_of(title: str, panels: Sequence[Panel]) -> TableBlock:
     """One row a point; of long curves, some rounds with the last among them."""
     columns = (
-        Column("Panel"),
-        Column("Series"),
-        Column("Point"),
-        *(Column(t, True) for t in ("Across", "Up", "From", "To")),
+        TableColumn("Panel"),
+        TableColumn("Series"),
+        TableColumn("Point"),
+        *(TableColumn(t, True) for t in ("Across", "Up", "From", "To")),
     )
     rows = tuple(row for panel in panels for series in panel.series for row in _rows(panel, series))
-    return Table(f"{title}: the numbers (across and up as on the axes)", columns, rows)
+    return TableBlock(f"{title}: the numbers (across and up as on the axes)", columns, rows)
 
 
-def _rows(panel: Panel, series: Series) -> Iterator[tuple[Cell, ...]]:
+def _rows(panel: Panel, series: Series) -> Iterator[tuple[TableCell, ...]]:
     lines = dict(panel.y_ticks)
     name = panel.title or " ".join(panel.y_label.split())
     for i in _chosen(len(series.y)):
         # a level has no place across; lines of words have none up
-        across = Cell(NOTHING) if series.form == "level" else cell(series.x[i])
-        up = Cell(NOTHING) if series.y[i] in lines else cell(series.y[i])
-        ends = [cell(end[i]) if end else Cell(NOTHING) for end in (series.low, series.high)]
+        across = TableCell(NOTHING) if series.form == "level" else cell(series.x[i])
+        up = TableCell(NOTHING) if series.y[i] in lines else cell(series.y[i])
+        ends = [cell(end[i]) if end else TableCell(NOTHING) for end in (series.low, series.high)]
         text = (
             series.texts[i]
             if series.texts
             else lines.get(series.y[i], "" if series.form == "level" else number(series.x[i]))
         )
-        yield Cell(name), Cell(series.label), Cell(text or NOTHING), across, up, *ends
+        yield TableCell(name), TableCell(series.label), TableCell(text or NOTHING), across, up, *ends
 
 
 def _chosen(n: int) -> list[int]:

@@ -14,7 +14,6 @@ from fedanon.report.charts import Panel, describe
 from fedanon.report.document import (
     Block,
     Bullets,
-    Cell,
     Code,
     Details,
     Document,
@@ -23,7 +22,8 @@ from fedanon.report.document import (
     Note,
     Paragraph,
     Section,
-    Table,
+    TableBlock,
+    TableCell,
 )
 from fedanon.report.drawing import legend_svg, panel_svg
 from fedanon.report.style import DARK, LIGHT
@@ -126,7 +126,7 @@ class _Page:
         return _details(block.summary, self.blocks(block.blocks, level))
 
     @block.register
-    def _(self, block: Table, level: int) -> str:
+    def _(self, block: TableBlock, level: int) -> str:
         name = self._id(block.caption)
         head = "".join(
             f'<th scope="col"{_class("n" if c.numeric else "")}{_title(c.hint)}>{inline(c.title)}</th>'
@@ -139,7 +139,7 @@ class _Page:
             f"<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n"
         )
 
-    def _row(self, table: Table, row: tuple[Cell, ...]) -> str:
+    def _row(self, table: TableBlock, row: tuple[TableCell, ...]) -> str:
         parts = []
         for i, (cell, column) in enumerate(zip(row, table.columns, strict=True)):
             value = "" if cell.value is None else f' data-v="{cell.value:.10g}"'

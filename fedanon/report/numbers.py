@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from fedanon.report.document import Cell
+from fedanon.report.document import TableCell
 
 NOTHING, MINUS = "\u2013", "\u2212"
 
@@ -37,10 +37,10 @@ def signed(text: str) -> str:
     return text.replace("-", MINUS, 1) if text.startswith("-") else text if text in ("0", NOTHING) else f"+{text}"
 
 
-def cell(value: Any) -> Cell:
+def cell(value: Any) -> TableCell:
     """A number as a cell that sorts by it."""
     known = value is not None and not (isinstance(value, float) and math.isnan(value))
-    return Cell(number(value), float(value) if known else None)
+    return TableCell(number(value), float(value) if known else None)
 
 
 def _fixed(value: float, places: int) -> str:

@@ -14,9 +14,7 @@ from fedanon.errors import ConfigError
 from fedanon.report.document import (
     Block,
     Bullets,
-    Cell,
     Code,
-    Column,
     Details,
     Document,
     Facts,
@@ -24,7 +22,9 @@ from fedanon.report.document import (
     Note,
     Paragraph,
     Section,
-    Table,
+    TableBlock,
+    TableCell,
+    TableColumn,
 )
 from fedanon.report.drawing import ACROSS, SMALL_ACROSS, figure_file
 
@@ -160,13 +160,13 @@ class _Writer:
         # a table has a caption of its own
         title = (
             []
-            if isinstance(block.blocks[0], Table)
+            if isinstance(block.blocks[0], TableBlock)
             else [_text(block.summary, size=8, font="Sans-Bold", keepWithNext=1)]
         )
         return [*title, *self._blocks(block.blocks, level)]
 
     @block.register
-    def _(self, block: Table, level: int) -> list[Any]:
+    def _(self, block: TableBlock, level: int) -> list[Any]:
         size = next((s for s in (7.0, 6.2, 5.6) if sum(self._least(block, s)) <= self._width), 5.0)
         head = [_text(c.title, size=size, font="Sans-Bold", color=SOFT, alignment=2 * c.numeric) for c in block.columns]
         rows = [[self._cell(cell, i, block, size) for i, cell in enumerate(row)] for row in block.rows]
@@ -174,18 +174,18 @@ class _Writer:
         looks = [_ruled(1), ("LINEBELOW", (0, 0), (-1, 0), 1, SOFT)]
         return [caption, _grid([head, *rows], self._widths(block, size), looks, head=1)]
 
-    def _cell(self, cell: Cell, i: int, table: Table, size: float) -> Any:
+    def _cell(self, cell: TableCell, i: int, table: TableBlock, size: float) -> Any:
         color = {"good": GOOD, "bad": BAD, "": INK}[cell.tone]
         font = "Sans-Bold" if i == 0 or cell.tone == "bad" else "Sans"
         column = table.columns[i]
         return _text(_cell_text(cell, column), size=size, font=font, color=color, after=0, alignment=2 * column.numeric)
 
-    def _least(self, table: Table, size: float) -> list[float]:
+    def _least(self, table: TableBlock, size: float) -> list[float]:
         """Widths with which no word is broken."""
         words = [[word for text in column for word in text.split(" ")] for column in _columns(table)]
         return [max(_width(word, size) for word in column) for column in words]
 
-    def _widths(self, table: Table, size: float) -> list[float]:
+    def _widths(self, table: TableBlock, size: float) -> list[float]:
         """What is left beyond the least goes to the columns with the longest texts."""
         least = self._least(table, size)
         wishes = [max(_width(t, size) for t in texts) - w for texts, w in zip(_columns(table), least, strict=True)]
@@ -239,11 +239,11 @@ def _grid(rows: list[list[Any]], widths: list[float], looks: list[Any], *, head:
     )
 
 
-def _columns(table: Table) -> list[list[str]]:
+def _columns(table: TableBlock) -> list[list[str]]:
     return [[c.title, *(_cell_text(row[i], c) for row in table.rows)] for i, c in enumerate(table.columns)]
 
 
-def _cell_text(cell: Cell, column: Column) -> str:
+def _cell_text(cell: TableCell, column: TableColumn) -> str:
     """A number stays on its line."""
     return cell.text.replace(" ", "\xa0") if column.numeric else cell.text
 

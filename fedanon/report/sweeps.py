@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from fedanon.report.charts import MAJORITY, REFERENCE, Panel, Series, spans_decades
-from fedanon.report.document import Block, Cell, Column, Details, Figure, Table
+from fedanon.report.document import Block, Details, Figure, TableBlock, TableCell, TableColumn
 from fedanon.report.figure_parts import axis, floats, make_figure
 from fedanon.report.glossary import meaning
 from fedanon.report.grouping import LOSS, RANKING, RISK, first_of, several
@@ -206,15 +206,21 @@ _PLACE = {"method": "Method", "variant": "Variant", "value": "Parameter"}
 _NOT_MEASURES = ("label", "family", *_PLACE)
 
 
-def recommended_table(points: pd.DataFrame, risk: str, loss: str) -> Table:
+def recommended_table(points: pd.DataFrame, risk: str, loss: str) -> TableBlock:
     """One row a goal."""
     titles = [*_PLACE.values(), meaning(risk).title, meaning(loss).title]
-    columns = (Column("Goal"), *(Column(t, t not in _PLACE.values()) for t in titles), Column("Why"))
+    columns = (TableColumn("Goal"), *(TableColumn(t, t not in _PLACE.values()) for t in titles), TableColumn("Why"))
     rows = [
-        (Cell(c.goal), *(_text(points.iloc[c.index][name]) for name in _PLACE), cell(c.risk), cell(c.loss), Cell(c.why))
+        (
+            TableCell(c.goal),
+            *(_text(points.iloc[c.index][name]) for name in _PLACE),
+            cell(c.risk),
+            cell(c.loss),
+            TableCell(c.why),
+        )
         for c in choose(points[risk], points[loss])
     ]
-    return Table(f"Recommended, by {meaning(risk).title} and {meaning(loss).title}", columns, tuple(rows))
+    return TableBlock(f"Recommended, by {meaning(risk).title} and {meaning(loss).title}", columns, tuple(rows))
 
 
 def recommended_sentence(grid: str, points: pd.DataFrame, risk: str, loss: str) -> str:
@@ -226,22 +232,22 @@ def recommended_sentence(grid: str, points: pd.DataFrame, risk: str, loss: str) 
     return f"{grid}, {meaning(risk).title} at most {LIMIT:g}: {'; '.join(chosen)}."
 
 
-def ranked_table(caption: str, points: pd.DataFrame, risk: str, loss: str) -> Table:
+def ranked_table(caption: str, points: pd.DataFrame, risk: str, loss: str) -> TableBlock:
     """All points by the front they lie on, then by risk; rank 1 is beaten by no other in risk and loss at once."""
     ordered = points.assign(rank=ranks(points[risk], points[loss])).sort_values(["rank", risk, loss], kind="stable")
     measures = [name for name in points.columns if name not in _NOT_MEASURES]
     measures = [risk, loss, *(name for name in measures if name not in (risk, loss))]
-    columns = [Column("Rank", True), *(Column(title) for title in _PLACE.values())]
-    columns += [Column(meaning(name).title, True, name) for name in measures]
+    columns = [TableColumn("Rank", True), *(TableColumn(title) for title in _PLACE.values())]
+    columns += [TableColumn(meaning(name).title, True, name) for name in measures]
     rows = [
         (cell(row["rank"]), *(_text(row[name]) for name in _PLACE), *(cell(row[name]) for name in measures))
         for row in ordered.to_dict("records")
     ]
-    return Table(caption, tuple(columns), tuple(rows))
+    return TableBlock(caption, tuple(columns), tuple(rows))
 
 
-def _text(value: str) -> Cell:
-    return Cell(value or NOTHING)
+def _text(value: str) -> TableCell:
+    return TableCell(value or NOTHING)
 
 
 def _name(point: pd.Series) -> str:

@@ -10,7 +10,7 @@ import pandas as pd
 from fedanon.harness.comparison import COORDINATES
 from fedanon.harness.frames import against_baseline, summary
 from fedanon.harness.tasks.masking import OF, STATISTICS
-from fedanon.report.document import Block, Cell, Column, Details, Paragraph, Table, Tone
+from fedanon.report.document import Block, Details, Paragraph, TableBlock, TableCell, TableColumn, Tone
 from fedanon.report.glossary import meaning
 from fedanon.report.grouping import ALL_DATA, LABELLING, LOSS, RANKING, RISK, first_of, several, varying
 from fedanon.report.numbers import NOTHING, cell, number, signed, with_interval
@@ -32,12 +32,12 @@ def key_measures(frame: pd.DataFrame) -> list[str]:
     return [name for name in order if name in wanted and name in present] or present[:FEW]
 
 
-def means_table(caption: str, frame: pd.DataFrame, measures: Sequence[str]) -> Table:
+def means_table(caption: str, frame: pd.DataFrame, measures: Sequence[str]) -> TableBlock:
     """One row a place, one column a measure, such as 0.824 ± 0.003."""
     return _wide(caption, frame, summary(frame[frame["measure"].isin(measures)]), measures, lambda row: _mean(row))
 
 
-def differences_table(caption: str, frame: pd.DataFrame, baseline: str, measures: Sequence[str]) -> Table | None:
+def differences_table(caption: str, frame: pd.DataFrame, baseline: str, measures: Sequence[str]) -> TableBlock | None:
     """Differences to the baseline, seed by seed; an arrow where the interval excludes 0."""
     # the series is the method by another name, so it is found again from the label
     names = frame.drop_duplicates(["label", "settings"]).set_index(["label", "settings"])["series"]
@@ -48,24 +48,24 @@ def differences_table(caption: str, frame: pd.DataFrame, baseline: str, measures
     return _wide(caption, lost, summary(lost), measures, _difference)
 
 
-def _wide(caption: str, frame: pd.DataFrame, table: pd.DataFrame, measures: Sequence[str], show: Any) -> Table:
+def _wide(caption: str, frame: pd.DataFrame, table: pd.DataFrame, measures: Sequence[str], show: Any) -> TableBlock:
     places = ["series", *(["k"] if frame["k"].notna().any() else []), *varying(frame)]
     if set(frame["series"]) == {ALL_DATA} and len(places) > 1:
         places.remove("series")
     shown = [name for name in measures if name in set(table["measure"])]
     seeds = several(table["n"])
-    columns = [Column(_title(place), place == "k") for place in places]
-    columns += [Column(meaning(name).title, True, name) for name in shown]
+    columns = [TableColumn(_title(place), place == "k") for place in places]
+    columns += [TableColumn(meaning(name).title, True, name) for name in shown]
     rows = []
     coordinates = [name for name in table.columns if name not in _STATISTICS]
     for _, part in table.groupby(coordinates, dropna=False, sort=False):
         by_name = {row["measure"]: row for row in part.to_dict("records")}
         first = part.iloc[0]
         row = [_place(first[place]) for place in places]
-        row += [show(by_name[name]) if name in by_name else Cell(NOTHING) for name in shown]
+        row += [show(by_name[name]) if name in by_name else TableCell(NOTHING) for name in shown]
         rows.append((*row, cell(int(part["n"].max()))) if seeds else tuple(row))
-    columns += [Column("Seeds", True)] if seeds else []
-    return Table(caption, tuple(columns), tuple(rows))
+    columns += [TableColumn("Seeds", True)] if seeds else []
+    return TableBlock(caption, tuple(columns), tuple(rows))
 
 
 def _title(place: str) -> str:
@@ -74,20 +74,20 @@ def _title(place: str) -> str:
     )
 
 
-def _place(value: Any) -> Cell:
+def _place(value: Any) -> TableCell:
     if pd.isna(value):
-        return Cell(NOTHING)
-    return cell(value) if isinstance(value, (int, float)) or hasattr(value, "dtype") else Cell(str(value))
+        return TableCell(NOTHING)
+    return cell(value) if isinstance(value, (int, float)) or hasattr(value, "dtype") else TableCell(str(value))
 
 
-def _mean(row: dict[str, Any]) -> Cell:
-    return Cell(with_interval(row["mean"], row["high"] - row["mean"]), row["mean"])
+def _mean(row: dict[str, Any]) -> TableCell:
+    return TableCell(with_interval(row["mean"], row["high"] - row["mean"]), row["mean"])
 
 
-def _difference(row: dict[str, Any]) -> Cell:
+def _difference(row: dict[str, Any]) -> TableCell:
     text = signed(with_interval(row["mean"], row["high"] - row["mean"]))
     tone = _tone(row)
-    return Cell(text + {"good": " ▲", "bad": " ▼", "": ""}[tone], row["mean"], tone)
+    return TableCell(text + {"good": " ▲", "bad": " ▼", "": ""}[tone], row["mean"], tone)
 
 
 def _tone(row: dict[str, Any]) -> Tone:
@@ -98,33 +98,36 @@ def _tone(row: dict[str, Any]) -> Tone:
     return "" if better == "neither" else "good" if (row["mean"] > 0) == (better == "higher") else "bad"
 
 
-def comparison_table(caption: str, comparison: pd.DataFrame) -> Table:
+def comparison_table(caption: str, comparison: pd.DataFrame) -> TableBlock:
     """Published, ours, difference, tolerance and the verdict in words."""
     places = [name for name in comparison.columns if name in COORDINATES and several(comparison[name])]
-    columns = [Column(_title(name), name == "k") for name in places]
-    columns += [Column("Measure"), *(Column(t, True) for t in ("Published", "Ours", "Difference", "Tolerance"))]
-    columns.append(Column("Verdict"))
+    columns = [TableColumn(_title(name), name == "k") for name in places]
+    columns += [
+        TableColumn("Measure"),
+        *(TableColumn(t, True) for t in ("Published", "Ours", "Difference", "Tolerance")),
+    ]
+    columns.append(TableColumn("Verdict"))
     rows = [(*(_place(row[name]) for name in places), *_compared(row)) for row in comparison.to_dict("records")]
-    return Table(caption, tuple(columns), tuple(rows))
+    return TableBlock(caption, tuple(columns), tuple(rows))
 
 
-def _compared(row: dict[Any, Any]) -> tuple[Cell, ...]:
+def _compared(row: dict[Any, Any]) -> tuple[TableCell, ...]:
     known = not pd.isna(row["difference"])
     relative = row["relative"]
     share = "" if pd.isna(relative) else f" ({signed(f'{100 * relative:.1f}')} %)"
-    difference = Cell(signed(number(row["difference"])) + share, row["difference"] if known else None)
+    difference = TableCell(signed(number(row["difference"])) + share, row["difference"] if known else None)
     tolerance = NOTHING if pd.isna(row["tolerance"]) else str(row["tolerance"])
-    numbers = (cell(row["published"]), cell(row["ours"]), difference, Cell(tolerance))
-    return Cell(meaning(row["measure"]).title), *numbers, verdict(row)
+    numbers = (cell(row["published"]), cell(row["ours"]), difference, TableCell(tolerance))
+    return TableCell(meaning(row["measure"]).title), *numbers, verdict(row)
 
 
-def verdict(row: dict[Any, Any]) -> Cell:
+def verdict(row: dict[Any, Any]) -> TableCell:
     """Whether a published number is met, in a word and a sign."""
     if pd.isna(row["ours"]):
-        return Cell("○ not computed")
+        return TableCell("○ not computed")
     within = str(row["within"])
-    return {"True": Cell("✓ within", tone="good"), "False": Cell("✗ beyond", tone="bad")}.get(
-        within, Cell(f"{NOTHING} not judged")
+    return {"True": TableCell("✓ within", tone="good"), "False": TableCell("✗ beyond", tone="bad")}.get(
+        within, TableCell(f"{NOTHING} not judged")
     )
 
 
@@ -152,20 +155,22 @@ def statistics_blocks(frame: pd.DataFrame) -> tuple[Block, ...]:
     return Paragraph(_ABOUT), tables[0], *(Details(table.caption, (table,)) for table in tables[1:])
 
 
-def _table(column: str, means: pd.Series, labels: list[str]) -> Table:
-    titles = (Column("Method"), *(Column(name[0].upper() + name[1:], True) for name in STATISTICS))
+def _table(column: str, means: pd.Series, labels: list[str]) -> TableBlock:
+    titles = (TableColumn("Method"), *(TableColumn(name[0].upper() + name[1:], True) for name in STATISTICS))
     original = {name: means.get((labels[0], f"{name}{OF}{column}")) for name in STATISTICS}
     rows = []
     for label in labels:
         values = {name: means.get((label, f"{name}{OF}{column}")) for name in STATISTICS}
-        rows.append((Cell(label), *(_cell(values[name], original[name], label == labels[0]) for name in STATISTICS)))
-    return Table(f"Main statistics of {column}", titles, tuple(rows))
+        rows.append(
+            (TableCell(label), *(_cell(values[name], original[name], label == labels[0]) for name in STATISTICS))
+        )
+    return TableBlock(f"Main statistics of {column}", titles, tuple(rows))
 
 
-def _cell(value: float | None, original: float | None, is_original: bool) -> Cell:
+def _cell(value: float | None, original: float | None, is_original: bool) -> TableCell:
     if value is None:
-        return Cell(NOTHING)
+        return TableCell(NOTHING)
     if is_original or original is None:
-        return Cell(number(value), value)
+        return TableCell(number(value), value)
     tone: Tone = "good" if abs(value - original) <= FAR * abs(original) else "bad"
-    return Cell(f"{number(value)} {'✓' if tone == 'good' else '✗'}", value, tone)
+    return TableCell(f"{number(value)} {'✓' if tone == 'good' else '✗'}", value, tone)

@@ -41,7 +41,7 @@ VARIANTS = {
     "anneal": [{}, {"iterations": 500, "restarts": 2, "recombine": True}],
     "blocks": [{"block_size": 10, "iterations": 2000}, {"block_size": 8, "method": "tdg"}],
 }
-# methods that change values may refuse a table and promise nothing: perturbative/test_perturbative_contract.py
+# methods that change values may refuse a table and promise nothing: tests/sdc/methods/test_methods_contract.py
 NAMES = [name for name, method in ANONYMIZERS.items() if not issubclass(method, Perturbative)]
 CASES = [(name, variant) for name in NAMES for variant in VARIANTS.get(name, [{}])]
 IDS = [f"{name}-{'-'.join(map(str, variant.values()))}".rstrip("-") for name, variant in CASES]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from fedanon.cli.sdc_apply import parse_step
+from fedanon.cli.sdc.apply import parse_step
 from fedanon.errors import ConfigError
 from fedanon.sdc.methods.pipeline import Step
 from tests.cli.conftest import Outcome, Run

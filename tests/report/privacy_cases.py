@@ -14,7 +14,7 @@ from fedanon.data.hierarchy import Hierarchy
 from fedanon.data.schema import Categorical, FreeText, Numeric, Role, Schema
 from fedanon.data.table import Table
 from fedanon.io.release_file import manifest_path, write_release
-from fedanon.report.privacy.evidence import Evidence
+from fedanon.report.privacy.evidence import ReleaseEvidence
 
 #: values of people that no report may hold
 CANARIES = ("Zanzibar", "Xylophone", "QQ7", "qq7")
@@ -55,12 +55,12 @@ def ward_frame(n: int = 60, *, alike: bool = False) -> pd.DataFrame:
 
 def evidence(
     folder: Path, *, original: bool = True, frame: pd.DataFrame | None = None, k: int = 5, **more: Any
-) -> Evidence:
+) -> ReleaseEvidence:
     """A release of the ward by Mondrian, written and read again."""
     schema = ward_schema()
     table = Table.from_frame(ward_frame() if frame is None else frame, schema)
     path = write_release(Mondrian(k=k).anonymize(table, rng=0), table, folder / "ward.csv")
-    return Evidence.of(path, schema, table=table if original else None, **more)
+    return ReleaseEvidence.from_file(path, schema, table=table if original else None, **more)
 
 
 def claim(folder: Path, **values: Any) -> None:

@@ -14,12 +14,12 @@ from fedanon.attacks.suite import Report
 from fedanon.metrics import evaluate
 from fedanon.privacy.models.population import Population
 from fedanon.privacy.requirements import parse_requirements
-from fedanon.report.document import Document, Note, Table, walk
+from fedanon.report.document import Document, Note, TableBlock, walk
 from fedanon.report.html import render_html
 from fedanon.report.numbers import NOTHING
 from fedanon.report.privacy.attacks import largest_gain
 from fedanon.report.privacy.claims import sensitive_facts
-from fedanon.report.privacy.evidence import Evidence
+from fedanon.report.privacy.evidence import ReleaseEvidence
 from fedanon.report.privacy.language import TABLES, Language, language
 from fedanon.report.privacy.losses import column_losses
 from fedanon.report.privacy.release_report import release_report
@@ -45,7 +45,7 @@ def titles(document: Document) -> list[str]:
 
 
 def cells(document: Document, caption: str) -> list[list[str]]:
-    tables = [block for block in walk(document.blocks) if isinstance(block, Table)]
+    tables = [block for block in walk(document.blocks) if isinstance(block, TableBlock)]
     return [[cell.text for cell in row] for table in tables if table.caption == caption for row in table.rows]
 
 
@@ -74,7 +74,7 @@ def test_portuguese_is_not_english() -> None:
 def test_all_words_are_used() -> None:
     folder = Path(__file__).parents[2] / "fedanon" / "report" / "privacy"
     code = "\n".join(path.read_text(encoding="utf-8") for path in folder.glob("*.py"))
-    code += (folder.parents[1] / "cli" / "privacy_report.py").read_text(encoding="utf-8")
+    code += (folder.parents[1] / "cli" / "report.py").read_text(encoding="utf-8")
     dynamic = ("role", "type", "fate", "sign", "kind", "field", "signer", "signature", "promise", "attack", "doubt")
     dynamic += ("attack_meaning", "labels", "attacker", "number", "scope")
     code = code.replace("'", '"')
@@ -155,7 +155,7 @@ def test_homogeneous_classes_are_counted_by_hand(tmp_path: Path) -> None:
 def test_people_are_counted_not_rows(tmp_path: Path) -> None:
     found = evidence(tmp_path, frame=pd.concat([ward_frame(30)] * 2))
     assert found.n_people == 30
-    blind = Evidence.of(found.path, ward_schema())
+    blind = ReleaseEvidence.from_file(found.path, ward_schema())
     assert blind.k_reached == 2 * found.k_reached >= 10
     assert [verdict.doubt for verdict in blind.verdicts] == ["people"]
     text = Page(render_html(release_report(blind, language("en")))).text
@@ -201,7 +201,7 @@ def test_decimal_commas_everywhere(tmp_path: Path) -> None:
 def test_a_broken_claim_is_told_first_and_in_red(tmp_path: Path, say: Language) -> None:
     evidence(tmp_path)
     claim(tmp_path, model="combined", k=40, all_of=[{"model": "distinct l-diversity", "column": "diagnosis", "l": 9}])
-    found = Evidence.of(tmp_path / "ward.csv", ward_schema(), table=evidence_table())
+    found = ReleaseEvidence.from_file(tmp_path / "ward.csv", ward_schema(), table=evidence_table())
     assert found.failed
     document = release_report(found, say)
     assert titles(document)[0] == say("verdict.fails_title")
@@ -223,7 +223,7 @@ def test_a_changed_file_is_told(tmp_path: Path) -> None:
     evidence(tmp_path)
     path = tmp_path / "ward.csv"
     path.write_text(path.read_text() + path.read_text().splitlines()[-1] + "\n")
-    found = Evidence.of(path, ward_schema())
+    found = ReleaseEvidence.from_file(path, ward_schema())
     assert (found.is_as_written, found.failed) == (False, True)
     assert "The file was changed" in Page(render_html(release_report(found, language("en")))).text
 
@@ -231,9 +231,11 @@ def test_a_changed_file_is_told(tmp_path: Path) -> None:
 def test_nothing_promised_and_what_is_asked(tmp_path: Path) -> None:
     path = evidence(tmp_path).path
     Path(f"{path}.manifest.json").unlink()
-    plain = release_report(Evidence.of(path, ward_schema()), language("en"))
+    plain = release_report(ReleaseEvidence.from_file(path, ward_schema()), language("en"))
     assert titles(plain)[:2] == ["Nothing is promised", "No manifest"]
-    asked = Evidence.of(path, ward_schema(), table=evidence_table(), required=parse_requirements("k=3,t=1:diagnosis"))
+    asked = ReleaseEvidence.from_file(
+        path, ward_schema(), table=evidence_table(), required=parse_requirements("k=3,t=1:diagnosis")
+    )
     rows = cells(release_report(asked, language("en")), "Promises, and what the file keeps")
     assert [row[-1][0] for row in rows] == ["✓", "✓"]
 
@@ -245,7 +247,9 @@ def test_limits_only_where_they_apply(tmp_path: Path) -> None:
     assert "k is counted over the federation" not in alike
     assert "look like an identifier are published as they are: e-mail" in re.sub(r"\s+([.,:;])", r"\1", alike)
     claim(tmp_path, model="k-anonymity", k=50, scope="federation", k_local=2, count=None)
-    federated = release_report(Evidence.of(tmp_path / "ward.csv", ward_schema(), table=evidence_table()), say)
+    federated = release_report(
+        ReleaseEvidence.from_file(tmp_path / "ward.csv", ward_schema(), table=evidence_table()), say
+    )
     text = Page(render_html(federated)).text
     assert "That is not enough wherever the hospital is known." in text
     assert "one hospital's file cannot tell" in text
@@ -279,7 +283,7 @@ def test_everything_suppressed(tmp_path: Path, say: Language) -> None:
     lines = path.read_text().splitlines()
     path.write_text("\n".join([lines[0], *["*,*,,"] * 10]) + "\n")
     Path(f"{path}.manifest.json").unlink()
-    text = Page(render_html(release_report(Evidence.of(path, ward_schema()), say))).text
+    text = Page(render_html(release_report(ReleaseEvidence.from_file(path, ward_schema()), say))).text
     assert say("risks.nothing") in text
 
 

@@ -6,7 +6,18 @@ from fedanon.attacks import ATTACKS
 from fedanon.attacks.base import AttackResult
 from fedanon.attacks.suite import Report as AttackReport
 from fedanon.report.charts import REFERENCE, Panel, Series
-from fedanon.report.document import Block, Bullets, Cell, Column, Details, Figure, Note, Paragraph, Section, Table
+from fedanon.report.document import (
+    Block,
+    Bullets,
+    Details,
+    Figure,
+    Note,
+    Paragraph,
+    Section,
+    TableBlock,
+    TableCell,
+    TableColumn,
+)
 from fedanon.report.privacy.language import Language
 
 PERCENT = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -76,40 +87,48 @@ def _figure(results: list[AttackResult], say: Language) -> Figure:
     return Figure("attacks", say("attacks.figure"), say("attacks.caption"), (panel,), _drawn(results, say))
 
 
-def _drawn(results: list[AttackResult], say: Language) -> Table:
+def _drawn(results: list[AttackResult], say: Language) -> TableBlock:
     """What the figure shows."""
     columns = (
-        Column(say("attacks.attack")),
-        *(Column(say(f"attacks.{name}"), numeric=True) for name in ("rate", "guess")),
+        TableColumn(say("attacks.attack")),
+        *(TableColumn(say(f"attacks.{name}"), numeric=True) for name in ("rate", "guess")),
     )
     rows = [
-        (Cell(attack_title(one.attack, say)), *(Cell(say.share(value), value) for value in (one.rate, one.baseline)))
+        (
+            TableCell(attack_title(one.attack, say)),
+            *(TableCell(say.share(value), value) for value in (one.rate, one.baseline)),
+        )
         for one in results
     ]
-    return Table(say("attacks.figure"), columns, tuple(rows))
+    return TableBlock(say("attacks.figure"), columns, tuple(rows))
 
 
-def _table(results: list[AttackResult], say: Language) -> Table:
+def _table(results: list[AttackResult], say: Language) -> TableBlock:
     names = ("rate", "interval", "guess", "lift", "n")
-    columns = (Column(say("attacks.attack")), *(Column(say(f"attacks.{name}"), numeric=True) for name in names))
-    return Table(say("attacks.table"), columns, tuple(_row(one, say) for one in results))
+    columns = (
+        TableColumn(say("attacks.attack")),
+        *(TableColumn(say(f"attacks.{name}"), numeric=True) for name in names),
+    )
+    return TableBlock(say("attacks.table"), columns, tuple(_row(one, say) for one in results))
 
 
-def _row(one: AttackResult, say: Language) -> tuple[Cell, ...]:
+def _row(one: AttackResult, say: Language) -> tuple[TableCell, ...]:
     return (
-        Cell(attack_title(one.attack, say)),
-        Cell(say.share(one.rate), one.rate),
-        Cell(say.interval(one.low, one.high), one.high),
-        Cell(say.share(one.baseline), one.baseline),
-        Cell(say.number(one.lift), one.lift),
-        Cell(say.number(one.n), one.n),
+        TableCell(attack_title(one.attack, say)),
+        TableCell(say.share(one.rate), one.rate),
+        TableCell(say.interval(one.low, one.high), one.high),
+        TableCell(say.share(one.baseline), one.baseline),
+        TableCell(say.number(one.lift), one.lift),
+        TableCell(say.number(one.n), one.n),
     )
 
 
 def _meanings(results: list[AttackResult], say: Language) -> Block:
     """What success would mean."""
-    rows = tuple((Cell(attack_title(one.attack, say)), Cell(_meaning(one.attack, say))) for one in results)
-    table = Table(say("attacks.meanings"), (Column(say("attacks.attack")), Column(say("attacks.meaning"))), rows)
+    rows = tuple((TableCell(attack_title(one.attack, say)), TableCell(_meaning(one.attack, say))) for one in results)
+    table = TableBlock(
+        say("attacks.meanings"), (TableColumn(say("attacks.attack")), TableColumn(say("attacks.meaning"))), rows
+    )
     return Details(say("attacks.meanings"), (table,))
 
 

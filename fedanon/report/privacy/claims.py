@@ -14,14 +14,14 @@ from fedanon.privacy.models.l_diversity import entropies
 from fedanon.privacy.models.t_closeness import TCloseness
 from fedanon.privacy.sensitive import Counter, Counts
 from fedanon.release.verdicts import Mechanism, Promise, Verdict
-from fedanon.report.document import Block, Cell, Column, Note, Paragraph, Section, Table, Tone
-from fedanon.report.privacy.evidence import Evidence
+from fedanon.report.document import Block, Note, Paragraph, Section, TableBlock, TableCell, TableColumn, Tone
+from fedanon.report.privacy.evidence import ReleaseEvidence
 from fedanon.report.privacy.language import Language
 
 TONES: dict[bool | None, Tone] = {True: "good", False: "bad", None: ""}
 
 
-def claims_section(evidence: Evidence, facts: Sequence[SensitiveFacts], say: Language) -> Section:
+def claims_section(evidence: ReleaseEvidence, facts: Sequence[SensitiveFacts], say: Language) -> Section:
     """The promises one by one, then what the worst class gives away of every sensitive column."""
     blocks: list[Block] = [Paragraph(say("claims.about")), _counted(evidence, say)]
     blocks += [_file(evidence, say)]
@@ -33,15 +33,15 @@ def claims_section(evidence: Evidence, facts: Sequence[SensitiveFacts], say: Lan
     return Section(say("claims.title"), tuple(blocks))
 
 
-def verdict_table(rows: list[tuple[Cell, ...]], say: Language) -> Table:
+def verdict_table(rows: list[tuple[TableCell, ...]], say: Language) -> TableBlock:
     """A table of promises with their verdicts."""
     columns = (
-        Column(say("claims.promise")),
-        Column(say("claims.asked"), numeric=True),
-        Column(say("claims.reached"), numeric=True),
-        Column(say("claims.verdict")),
+        TableColumn(say("claims.promise")),
+        TableColumn(say("claims.asked"), numeric=True),
+        TableColumn(say("claims.reached"), numeric=True),
+        TableColumn(say("claims.verdict")),
     )
-    return Table(say("claims.caption"), columns, tuple(rows))
+    return TableBlock(say("claims.caption"), columns, tuple(rows))
 
 
 def promise(model: Promise, say: Language) -> str:
@@ -57,19 +57,19 @@ def promise(model: Promise, say: Language) -> str:
     return say(key, **fields) if say.knows(key) else str(model)
 
 
-def verdict_cell(holds: bool | None, text: str, say: Language) -> Cell:
+def verdict_cell(holds: bool | None, text: str, say: Language) -> TableCell:
     """Holds, fails or is open: told by a sign and a word, and by colour."""
     key = {True: "claims.holds", False: "claims.fails", None: "claims.open"}[holds]
-    return Cell(say(key, more=text), tone=TONES[holds])
+    return TableCell(say(key, more=text), tone=TONES[holds])
 
 
-def _counted(evidence: Evidence, say: Language) -> Paragraph:
+def _counted(evidence: ReleaseEvidence, say: Language) -> Paragraph:
     if evidence.persons is not None:
         return Paragraph(say("claims.people", column=evidence.schema.person_id))
     return Paragraph(say("claims.rows_blind" if evidence.schema.person_id else "claims.rows"))
 
 
-def _file(evidence: Evidence, say: Language) -> Block:
+def _file(evidence: ReleaseEvidence, say: Language) -> Block:
     if evidence.is_as_written is None:
         return Note(say("claims.no_manifest_title"), (say("claims.no_manifest"),), "warning")
     if evidence.is_as_written:
@@ -77,19 +77,21 @@ def _file(evidence: Evidence, say: Language) -> Block:
     return Note(say("claims.changed_title"), (say("claims.changed"),), "warning")
 
 
-def _row(verdict: Verdict, evidence: Evidence, facts: Sequence[SensitiveFacts], say: Language) -> tuple[Cell, ...]:
+def _row(
+    verdict: Verdict, evidence: ReleaseEvidence, facts: Sequence[SensitiveFacts], say: Language
+) -> tuple[TableCell, ...]:
     asked, reached = _numbers(verdict, evidence, facts)
     if verdict.holds is None:
         more = say(f"doubt.{verdict.doubt}")
     else:
         key = "claims.all_classes" if verdict.holds else "claims.broken"
         more = say(key, broken=verdict.broken, classes=verdict.classes)
-    cells = [Cell(say.number(value), value) for value in (asked, reached)]
-    return Cell(promise(verdict.model, say)), *cells, verdict_cell(verdict.holds, more, say)
+    cells = [TableCell(say.number(value), value) for value in (asked, reached)]
+    return TableCell(promise(verdict.model, say)), *cells, verdict_cell(verdict.holds, more, say)
 
 
 def _numbers(
-    verdict: Verdict, evidence: Evidence, facts: Sequence[SensitiveFacts]
+    verdict: Verdict, evidence: ReleaseEvidence, facts: Sequence[SensitiveFacts]
 ) -> tuple[float | None, float | None]:
     """The number that was asked for and the one that was reached, as far as there is one."""
     model = verdict.model
@@ -114,20 +116,23 @@ def _sensitive(facts: Sequence[SensitiveFacts], say: Language) -> list[Block]:
     if not facts:
         return [Note(say("sensitive.none_title"), (say("sensitive.none"),), "warning")]
     names = ("l", "entropy_l", "alpha", "t", "classes", "people")
-    columns = [Column(say("sensitive.column")), *(Column(say(f"sensitive.{name}"), numeric=True) for name in names)]
-    return [Table(say("sensitive.caption"), tuple(columns), tuple(_sensitive_row(one, say) for one in facts))]
+    columns = [
+        TableColumn(say("sensitive.column")),
+        *(TableColumn(say(f"sensitive.{name}"), numeric=True) for name in names),
+    ]
+    return [TableBlock(say("sensitive.caption"), tuple(columns), tuple(_sensitive_row(one, say) for one in facts))]
 
 
-def _sensitive_row(one: SensitiveFacts, say: Language) -> tuple[Cell, ...]:
+def _sensitive_row(one: SensitiveFacts, say: Language) -> tuple[TableCell, ...]:
     tone: Tone = "bad" if one.homogeneous else "good"
     return (
-        Cell(f"`{one.column}`"),
-        Cell(say.number(one.l), one.l, tone),
-        Cell(say.number(one.entropy_l), one.entropy_l),
-        Cell(say.share(one.alpha), one.alpha),
-        Cell(say.number(one.t), one.t),
-        Cell(say.number(one.homogeneous), one.homogeneous, tone),
-        Cell(say.share(one.exposed), one.exposed, tone),
+        TableCell(f"`{one.column}`"),
+        TableCell(say.number(one.l), one.l, tone),
+        TableCell(say.number(one.entropy_l), one.entropy_l),
+        TableCell(say.share(one.alpha), one.alpha),
+        TableCell(say.number(one.t), one.t),
+        TableCell(say.number(one.homogeneous), one.homogeneous, tone),
+        TableCell(say.share(one.exposed), one.exposed, tone),
     )
 
 
@@ -158,14 +163,14 @@ class SensitiveFacts:
     exposed: float
 
 
-def sensitive_facts(evidence: Evidence) -> list[SensitiveFacts]:
+def sensitive_facts(evidence: ReleaseEvidence) -> list[SensitiveFacts]:
     """Of every sensitive column, in the order of the schema; nothing where nothing is published."""
     if evidence.released.classes.count == 0:
         return []
     return [_facts(evidence, name) for name in evidence.schema.sensitive]
 
 
-def _facts(evidence: Evidence, name: str) -> SensitiveFacts:
+def _facts(evidence: ReleaseEvidence, name: str) -> SensitiveFacts:
     counter = Counter(evidence.rows, name, ~evidence.released.suppressed)
     parts = [_worst(counts, name) for counts in counter.chunks(evidence.released.classes)]
     distinct, spread, share, distance, alike, exposed = (np.array(column) for column in zip(*parts, strict=True))

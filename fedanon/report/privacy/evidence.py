@@ -35,7 +35,7 @@ SEED = 0
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
+class ReleaseEvidence:
     """A released file with all that is at hand about it.
 
     Parameters
@@ -60,7 +60,7 @@ class Evidence:
     files: tuple[tuple[str, Path], ...] = ()
 
     @classmethod
-    def of(cls, path: Path, schema: Schema, **more: Any) -> Evidence:
+    def from_file(cls, path: Path, schema: Schema, **more: Any) -> ReleaseEvidence:
         """Read the release and its manifest."""
         released = read_release(path, schema, also=schema.published)
         return cls(path, schema, released, Manifest.beside(path), **more)

@@ -7,7 +7,18 @@ from collections.abc import Iterator
 from fedanon._version import __version__
 from fedanon.attacks.base import wilson
 from fedanon.privacy.models.k_anonymity import KAnonymity
-from fedanon.report.document import Block, Cell, Code, Column, Document, Facts, Note, Paragraph, Section, Table
+from fedanon.report.document import (
+    Block,
+    Code,
+    Document,
+    Facts,
+    Note,
+    Paragraph,
+    Section,
+    TableBlock,
+    TableCell,
+    TableColumn,
+)
 from fedanon.report.numbers import NOTHING
 from fedanon.report.privacy.claims import TONES, promise, verdict_cell, verdict_table
 from fedanon.report.privacy.federation_result import FederationResult, NodeResult
@@ -107,45 +118,45 @@ def _budget(result: FederationResult, say: Language) -> str:
     return text if spent.get("promised", True) else f"{text} {say('federation.not_secret')}"
 
 
-def _promise_row(model: KAnonymity, result: FederationResult, say: Language) -> tuple[Cell, ...]:
+def _promise_row(model: KAnonymity, result: FederationResult, say: Language) -> tuple[TableCell, ...]:
     over_all = model.scope == "federation"
     reached = result.counted if over_all else result.smallest
     holds = None if reached is None else reached >= model.k
     key = "claims.mean_only" if holds is None else "claims.all_classes" if over_all else "claims.by_node"
     more = say(key, classes=result.together.get("classes")) if holds is not False else say.number(reached)
     return (
-        Cell(promise(model, say)),
-        Cell(say.number(model.k), model.k),
-        Cell(say.number(reached), reached),
+        TableCell(promise(model, say)),
+        TableCell(say.number(model.k), model.k),
+        TableCell(say.number(reached), reached),
         verdict_cell(holds, more, say),
     )
 
 
-def _table(result: FederationResult, say: Language) -> Table:
+def _table(result: FederationResult, say: Language) -> TableBlock:
     names = ("rows", "k", "verdict", "linked", "interval", "loss", "suppressed", "true")
-    numeric = tuple(Column(say(f"federation.{name}"), numeric=True) for name in names)
-    columns = (Column(say("federation.hospital")), *numeric)
-    return Table(say("federation.caption"), columns, tuple(_row(node, result, say) for node in result.nodes))
+    numeric = tuple(TableColumn(say(f"federation.{name}"), numeric=True) for name in names)
+    columns = (TableColumn(say("federation.hospital")), *numeric)
+    return TableBlock(say("federation.caption"), columns, tuple(_row(node, result, say) for node in result.nodes))
 
 
-def _row(node: NodeResult, result: FederationResult, say: Language) -> tuple[Cell, ...]:
+def _row(node: NodeResult, result: FederationResult, say: Language) -> tuple[TableCell, ...]:
     told = node.measures
     linked = told.get(LINKED)
     interval = NOTHING if linked is None else say.interval(*wilson(linked * node.rows, node.rows))
     shares = [
-        Cell(say.share(told.get(name)), told.get(name))
+        TableCell(say.share(told.get(name)), told.get(name))
         for name in ("ncp_published", "suppressed_share", "truthfulness")
     ]
     holds = result.holds_at(node)
     key = "federation.kept" if holds else "federation.short"
-    verdict = Cell(NOTHING) if holds is None else Cell(say(key, k=result.k_local), tone=TONES[holds])
+    verdict = TableCell(NOTHING) if holds is None else TableCell(say(key, k=result.k_local), tone=TONES[holds])
     return (
-        Cell(node.number, float(node.number) if node.number.isdecimal() else None),
-        Cell(say.number(node.rows), node.rows),
-        Cell(say.number(node.k_reached), node.k_reached),
+        TableCell(node.number, float(node.number) if node.number.isdecimal() else None),
+        TableCell(say.number(node.rows), node.rows),
+        TableCell(say.number(node.k_reached), node.k_reached),
         verdict,
-        Cell(say.share(linked), linked),
-        Cell(interval),
+        TableCell(say.share(linked), linked),
+        TableCell(interval),
         *shares,
     )
 

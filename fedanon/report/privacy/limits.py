@@ -8,9 +8,9 @@ from fedanon.data.lint import Lookalike
 from fedanon.data.schema import Role
 from fedanon.privacy.models.k_anonymity import KAnonymity
 from fedanon.privacy.models.population import DeltaPresence
-from fedanon.report.document import Bullets, Cell, Column, Paragraph, Section, Table
+from fedanon.report.document import Bullets, Paragraph, Section, TableBlock, TableCell, TableColumn
 from fedanon.report.privacy.claims import SensitiveFacts
-from fedanon.report.privacy.evidence import Evidence
+from fedanon.report.privacy.evidence import ReleaseEvidence
 from fedanon.report.privacy.language import Language
 from fedanon.report.privacy.losses import ColumnLoss, is_truthful
 
@@ -24,7 +24,7 @@ def limits_section(items: Sequence[str], say: Language) -> Section:
 
 
 def limits_of_release(
-    evidence: Evidence,
+    evidence: ReleaseEvidence,
     facts: Sequence[SensitiveFacts],
     looks: Sequence[Lookalike],
     losses: Sequence[ColumnLoss],
@@ -43,7 +43,7 @@ def limits_of_release(
     ]
 
 
-def _promises(evidence: Evidence, say: Language) -> Iterator[str]:
+def _promises(evidence: ReleaseEvidence, say: Language) -> Iterator[str]:
     models = [verdict.model for verdict in evidence.verdicts]
     ks = [model for model in models if isinstance(model, KAnonymity)]
     if not models:
@@ -56,7 +56,7 @@ def _promises(evidence: Evidence, say: Language) -> Iterator[str]:
         yield say("limits.failed")
 
 
-def _sensitive(evidence: Evidence, facts: Sequence[SensitiveFacts], say: Language) -> Iterator[str]:
+def _sensitive(evidence: ReleaseEvidence, facts: Sequence[SensitiveFacts], say: Language) -> Iterator[str]:
     for one in facts:
         if one.homogeneous:
             share = say.share(one.exposed)
@@ -67,7 +67,7 @@ def _sensitive(evidence: Evidence, facts: Sequence[SensitiveFacts], say: Languag
         yield say("limits.background", columns=say.named(evidence.schema.sensitive))
 
 
-def _columns(evidence: Evidence, looks: Sequence[Lookalike], say: Language) -> Iterator[str]:
+def _columns(evidence: ReleaseEvidence, looks: Sequence[Lookalike], say: Language) -> Iterator[str]:
     shown = [a.name for a in evidence.schema.attributes if a.role in (Role.SENSITIVE, Role.INSENSITIVE)]
     if shown:
         yield say("limits.shown", columns=say.named(shown))
@@ -76,7 +76,7 @@ def _columns(evidence: Evidence, looks: Sequence[Lookalike], say: Language) -> I
         yield say("limits.lookalike", columns=say.named(suspicious))
 
 
-def _people(evidence: Evidence, say: Language) -> Iterator[str]:
+def _people(evidence: ReleaseEvidence, say: Language) -> Iterator[str]:
     if not evidence.counts_people:
         yield say("limits.people_unknown", column=evidence.schema.person_id)
     elif evidence.schema.person_id is None:
@@ -85,7 +85,7 @@ def _people(evidence: Evidence, say: Language) -> Iterator[str]:
         yield say("limits.household")
 
 
-def _knowledge(evidence: Evidence, say: Language) -> Iterator[str]:
+def _knowledge(evidence: ReleaseEvidence, say: Language) -> Iterator[str]:
     yield say("limits.composition")
     if not any(isinstance(verdict.model, DeltaPresence) and verdict.holds for verdict in evidence.verdicts):
         yield say("limits.membership")
@@ -121,18 +121,20 @@ SIGNERS = ("author", "officer", "controller")
 
 def impact_section(known: Mapping[str, str], say: Language) -> Section:
     """The fields and the place for signatures; ``known`` are those the evidence fills."""
-    columns = tuple(Column(say(f"impact.{name}")) for name in ("field", "content"))
+    columns = tuple(TableColumn(say(f"impact.{name}")) for name in ("field", "content"))
     rows = tuple(_row(name, known.get(name), say) for name in FIELDS)
-    table = Table(say("impact.caption"), columns, rows)
+    table = TableBlock(say("impact.caption"), columns, rows)
     return Section(say("impact.title"), (Paragraph(say("impact.about")), table, _signatures(SIGNERS, say)))
 
 
-def _row(name: str, content: str | None, say: Language) -> tuple[Cell, ...]:
-    return Cell(say(f"field.{name}")), Cell(say("impact.by_hand") if content is None else content)
+def _row(name: str, content: str | None, say: Language) -> tuple[TableCell, ...]:
+    return TableCell(say(f"field.{name}")), TableCell(say("impact.by_hand") if content is None else content)
 
 
-def _signatures(signers: Sequence[str], say: Language) -> Table:
-    columns = tuple(Column(say(f"signature.{name}")) for name in ("who", "name", "date", "signature"))
+def _signatures(signers: Sequence[str], say: Language) -> TableBlock:
+    columns = tuple(TableColumn(say(f"signature.{name}")) for name in ("who", "name", "date", "signature"))
     line, short = "_" * 22, "_" * 12
-    rows = tuple((Cell(say(f"signer.{who}")), Cell(line), Cell(short), Cell(line)) for who in signers)
-    return Table(say("signature.caption"), columns, rows)
+    rows = tuple(
+        (TableCell(say(f"signer.{who}")), TableCell(line), TableCell(short), TableCell(line)) for who in signers
+    )
+    return TableBlock(say("signature.caption"), columns, rows)

@@ -11,13 +11,13 @@ from fedanon.data.cells import Cells, Intervals, Nodes, is_suppressed
 from fedanon.data.schema import Categorical, Numeric
 from fedanon.metrics.information_loss import ncp_by_column, truthfulness_by_column
 from fedanon.report.charts import Panel, Series
-from fedanon.report.document import Block, Cell, Column, Facts, Figure, Note, Section, Table, Tone
-from fedanon.report.privacy.evidence import Evidence
+from fedanon.report.document import Block, Facts, Figure, Note, Section, TableBlock, TableCell, TableColumn, Tone
+from fedanon.report.privacy.evidence import ReleaseEvidence
 from fedanon.report.privacy.language import Language
 from fedanon.types import FloatArray
 
 
-def losses_section(evidence: Evidence, losses: Sequence[ColumnLoss], say: Language) -> Section:
+def losses_section(evidence: ReleaseEvidence, losses: Sequence[ColumnLoss], say: Language) -> Section:
     """Suppressed rows, mean loss, how the rows fared in every column, and its numbers."""
     blocks: list[Block] = [Facts(_facts(evidence, losses, say))]
     if not is_truthful(evidence, losses):
@@ -33,7 +33,7 @@ def mean_loss(losses: Sequence[ColumnLoss]) -> float | None:
     return sum(values) / len(values) if values else None
 
 
-def is_truthful(evidence: Evidence, losses: Sequence[ColumnLoss]) -> bool:
+def is_truthful(evidence: ReleaseEvidence, losses: Sequence[ColumnLoss]) -> bool:
     """Whether published cells hold the original values, measured or promised by the method."""
     measured = [one.true for one in losses if one.true is not None]
     if measured:
@@ -41,7 +41,7 @@ def is_truthful(evidence: Evidence, losses: Sequence[ColumnLoss]) -> bool:
     return evidence.anonymizer is None or evidence.anonymizer.truthful
 
 
-def _facts(evidence: Evidence, losses: Sequence[ColumnLoss], say: Language) -> tuple[tuple[str, str], ...]:
+def _facts(evidence: ReleaseEvidence, losses: Sequence[ColumnLoss], say: Language) -> tuple[tuple[str, str], ...]:
     rows = len(evidence.released)
     return (
         (
@@ -54,9 +54,11 @@ def _facts(evidence: Evidence, losses: Sequence[ColumnLoss], say: Language) -> t
 
 def _spread(losses: Sequence[ColumnLoss], say: Language) -> Figure:
     titles = [say("losses.exact"), *(say("losses.up_to", share=say.share(end / 10)) for end in range(1, 11))]
-    columns = (Column(say("columns.column")), *(Column(title, numeric=True) for title in titles))
-    rows = tuple((Cell(f"`{one.column}`"), *(Cell(say.share(value), value) for value in one.by_bin)) for one in losses)
-    table = Table(say("losses.spread_table"), columns, rows)
+    columns = (TableColumn(say("columns.column")), *(TableColumn(title, numeric=True) for title in titles))
+    rows = tuple(
+        (TableCell(f"`{one.column}`"), *(TableCell(say.share(value), value) for value in one.by_bin)) for one in losses
+    )
+    table = TableBlock(say("losses.spread_table"), columns, rows)
     panels = tuple(_bars(one, say) for one in losses)
     return Figure("loss-spread", say("losses.spread"), say("losses.spread_caption"), panels, table)
 
@@ -76,21 +78,24 @@ def _bars(one: ColumnLoss, say: Language) -> Panel:
     )
 
 
-def _table(losses: Sequence[ColumnLoss], say: Language) -> Table:
+def _table(losses: Sequence[ColumnLoss], say: Language) -> TableBlock:
     names = ("loss", "exact_share", "hidden", "measured", "true")
-    columns = (Column(say("columns.column")), *(Column(say(f"losses.{name}"), numeric=True) for name in names))
-    return Table(say("losses.table"), columns, tuple(_row(one, say) for one in losses))
+    columns = (
+        TableColumn(say("columns.column")),
+        *(TableColumn(say(f"losses.{name}"), numeric=True) for name in names),
+    )
+    return TableBlock(say("losses.table"), columns, tuple(_row(one, say) for one in losses))
 
 
-def _row(one: ColumnLoss, say: Language) -> tuple[Cell, ...]:
+def _row(one: ColumnLoss, say: Language) -> tuple[TableCell, ...]:
     tone: Tone = "bad" if one.true is not None and one.true < 1 else ""
     return (
-        Cell(f"`{one.column}`"),
-        Cell(say.share(one.loss), one.loss),
-        Cell(say.share(one.exact), one.exact),
-        Cell(say.share(one.hidden), one.hidden),
-        Cell(say.share(one.measured), one.measured),
-        Cell(say.share(one.true), one.true, tone),
+        TableCell(f"`{one.column}`"),
+        TableCell(say.share(one.loss), one.loss),
+        TableCell(say.share(one.exact), one.exact),
+        TableCell(say.share(one.hidden), one.hidden),
+        TableCell(say.share(one.measured), one.measured),
+        TableCell(say.share(one.true), one.true, tone),
     )
 
 
@@ -124,7 +129,7 @@ class ColumnLoss:
     true: float | None = None
 
 
-def column_losses(evidence: Evidence) -> list[ColumnLoss]:
+def column_losses(evidence: ReleaseEvidence) -> list[ColumnLoss]:
     """Of every quasi-identifier, in the order of the schema."""
     table, release = evidence.matched, evidence.release
     measured = ncp_by_column(table, release) if table is not None and release is not None else {}
@@ -136,7 +141,7 @@ def column_losses(evidence: Evidence) -> list[ColumnLoss]:
 
 
 def _column(
-    evidence: Evidence, attribute: Numeric | Categorical, measured: float | None, true: float | None
+    evidence: ReleaseEvidence, attribute: Numeric | Categorical, measured: float | None, true: float | None
 ) -> ColumnLoss:
     cells, classes = evidence.cells[attribute.name], evidence.released.classes
     by_class = np.append(_loss(cells, attribute), 1.0)

@@ -15,26 +15,26 @@ from fedanon.io.manifest import file_sha256
 from fedanon.report.document import (
     Block,
     Bullets,
-    Cell,
     Code,
-    Column,
     Details,
     Facts,
     Note,
     Paragraph,
     Section,
-    Table,
+    TableBlock,
+    TableCell,
+    TableColumn,
     Tone,
 )
 from fedanon.report.numbers import NOTHING
-from fedanon.report.privacy.evidence import SEED, Evidence
+from fedanon.report.privacy.evidence import SEED, ReleaseEvidence
 from fedanon.report.privacy.language import Language
 
 #: letters of a line of code on paper
 LINE = 88
 
 
-def origin_section(evidence: Evidence, say: Language) -> Section:
+def origin_section(evidence: ReleaseEvidence, say: Language) -> Section:
     """What it takes to make and to check the release again."""
     made = evidence.provenance
     blocks: list[Block] = [Facts(_facts(evidence, say)), _hashes(evidence, say)]
@@ -48,24 +48,26 @@ def origin_section(evidence: Evidence, say: Language) -> Section:
     return Section(say("origin.title"), tuple(blocks))
 
 
-def parameter_table(parameters: Mapping[str, Any], say: Language) -> Table:
+def parameter_table(parameters: Mapping[str, Any], say: Language) -> TableBlock:
     """Parameters as they were given; nested ones as text."""
-    columns = (Column(say("origin.parameter")), Column(say("origin.value")))
-    rows = tuple((Cell(f"`{name}`"), Cell(_value(value))) for name, value in parameters.items())
-    return Table(say("origin.parameters"), columns, rows)
+    columns = (TableColumn(say("origin.parameter")), TableColumn(say("origin.value")))
+    rows = tuple((TableCell(f"`{name}`"), TableCell(_value(value))) for name, value in parameters.items())
+    return TableBlock(say("origin.parameters"), columns, rows)
 
 
-def hash_table(hashes: list[tuple[str, str]], say: Language) -> Table:
+def hash_table(hashes: list[tuple[str, str]], say: Language) -> TableBlock:
     """SHA-256 of files and tables."""
-    columns = (Column(say("origin.what")), Column("SHA-256"))
-    return Table(say("origin.hashes"), columns, tuple((Cell(what), Cell(f"`{sha}`")) for what, sha in hashes))
+    columns = (TableColumn(say("origin.what")), TableColumn("SHA-256"))
+    return TableBlock(
+        say("origin.hashes"), columns, tuple((TableCell(what), TableCell(f"`{sha}`")) for what, sha in hashes)
+    )
 
 
 def _value(value: Any) -> str:
     return NOTHING if value in (None, "", [], {}) else f"`{value}`"
 
 
-def _facts(evidence: Evidence, say: Language) -> tuple[tuple[str, str], ...]:
+def _facts(evidence: ReleaseEvidence, say: Language) -> tuple[tuple[str, str], ...]:
     made = evidence.provenance
     nothing = say("words.unknown")
     return (
@@ -78,7 +80,7 @@ def _facts(evidence: Evidence, say: Language) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _hashes(evidence: Evidence, say: Language) -> Table:
+def _hashes(evidence: ReleaseEvidence, say: Language) -> TableBlock:
     found = [(say("origin.release_now"), evidence.sha256)]
     if evidence.manifest:
         made = evidence.provenance
@@ -92,7 +94,7 @@ def _hashes(evidence: Evidence, say: Language) -> Table:
     return hash_table(found, say)
 
 
-def _commands(evidence: Evidence) -> str:
+def _commands(evidence: ReleaseEvidence) -> str:
     """As a person would type them; other places than these file names are left to that person."""
     release, made = evidence.path.name, evidence.provenance
     again = ["fedanon", "anonymize", "ORIGINAL.csv", "--schema", "SCHEMA.toml", "--method", str(made["method"])]
@@ -117,7 +119,7 @@ def _wrapped(command: str) -> str:
     return " \\\n".join(lines)
 
 
-def _given(evidence: Evidence) -> dict[str, Any]:
+def _given(evidence: ReleaseEvidence) -> dict[str, Any]:
     """The parameters that are not the method's defaults."""
     if evidence.anonymizer is None:
         return {}
@@ -133,17 +135,17 @@ def _given(evidence: Evidence) -> dict[str, Any]:
 TYPES = {Numeric: "numeric", Categorical: "categorical", FreeText: "text"}
 
 
-def columns_section(evidence: Evidence, say: Language) -> Section:
+def columns_section(evidence: ReleaseEvidence, say: Language) -> Section:
     """One line for each column."""
-    columns = tuple(Column(say(f"columns.{name}")) for name in ("column", "role", "type", "published"))
+    columns = tuple(TableColumn(say(f"columns.{name}")) for name in ("column", "role", "type", "published"))
     rows = tuple(_row(attribute, say) for attribute in evidence.schema.attributes)
-    table = Table(say("columns.caption", n=len(rows)), columns, rows)
+    table = TableBlock(say("columns.caption", n=len(rows)), columns, rows)
     return Section(say("columns.title"), (Paragraph(say("columns.about")), table))
 
 
 def harbor_section(looks: Sequence[Lookalike], say: Language) -> Section:
     """A line for each of the 18 kinds a column looks like; the others are named."""
-    columns = (Column(say("harbor.kind")), Column(say("harbor.columns")))
+    columns = (TableColumn(say("harbor.kind")), TableColumn(say("harbor.columns")))
     found = {look.kind for look in looks}
     rows = tuple(_kind_row(kind, [look for look in looks if look.kind == kind], say) for kind in KINDS if kind in found)
     others = "; ".join(_kind_name(kind, say) for kind in KINDS if kind not in found)
@@ -153,27 +155,27 @@ def harbor_section(looks: Sequence[Lookalike], say: Language) -> Section:
         if published
         else Note(say("harbor.clear_title"), (say("harbor.clear"),))
     )
-    table = (Table(say("harbor.caption"), columns, rows),) if rows else ()
+    table = (TableBlock(say("harbor.caption"), columns, rows),) if rows else ()
     rest = Paragraph(say("harbor.others", kinds=others))
     return Section(say("harbor.title"), (Paragraph(say("harbor.about")), note, *table, rest))
 
 
-def _row(attribute: Attribute, say: Language) -> tuple[Cell, ...]:
+def _row(attribute: Attribute, say: Language) -> tuple[TableCell, ...]:
     return (
-        Cell(f"`{attribute.name}`"),
-        Cell(say(f"role.{attribute.role}")),
-        Cell(say(f"type.{TYPES[type(attribute)]}")),
-        Cell(say(f"fate.{attribute.role}")),
+        TableCell(f"`{attribute.name}`"),
+        TableCell(say(f"role.{attribute.role}")),
+        TableCell(say(f"type.{TYPES[type(attribute)]}")),
+        TableCell(say(f"fate.{attribute.role}")),
     )
 
 
-def _kind_row(kind: Kind, looks: list[Lookalike], say: Language) -> tuple[Cell, ...]:
+def _kind_row(kind: Kind, looks: list[Lookalike], say: Language) -> tuple[TableCell, ...]:
     found = "; ".join(
         say("harbor.look", column=look.column, sign=say(f"sign.{look.sign}"), fate=say(f"fate.{look.role}"))
         for look in looks
     )
     tone: Tone = "bad" if any(look.published for look in looks) else ""
-    return Cell(_kind_name(kind, say)), Cell(found, tone=tone)
+    return TableCell(_kind_name(kind, say)), TableCell(found, tone=tone)
 
 
 def _kind_name(kind: Kind, say: Language) -> str:

@@ -12,7 +12,7 @@ from fedanon.data.schema import Role
 from fedanon.report.document import Block, Document, Facts, Note
 from fedanon.report.privacy.attacks import attack_title, attacks_section, largest_gain
 from fedanon.report.privacy.claims import SensitiveFacts, claims_section, promise, sensitive_facts
-from fedanon.report.privacy.evidence import Evidence
+from fedanon.report.privacy.evidence import ReleaseEvidence
 from fedanon.report.privacy.language import Language
 from fedanon.report.privacy.limits import impact_section, limits_of_release, limits_section
 from fedanon.report.privacy.losses import ColumnLoss, column_losses, losses_section, mean_loss
@@ -32,7 +32,7 @@ class _Found:
 
 
 def release_report(
-    evidence: Evidence, say: Language, *, attacks: AttackReport | None = None, title: str | None = None
+    evidence: ReleaseEvidence, say: Language, *, attacks: AttackReport | None = None, title: str | None = None
 ) -> Document:
     """The document about a release; ``attacks`` are the results of trying them, if they were tried."""
     found = _found(evidence, attacks, say)
@@ -60,13 +60,13 @@ def release_report(
     )
 
 
-def _found(evidence: Evidence, attacks: AttackReport | None, say: Language) -> _Found:
+def _found(evidence: ReleaseEvidence, attacks: AttackReport | None, say: Language) -> _Found:
     facts, losses = sensitive_facts(evidence), column_losses(evidence)
     looks = safe_harbor(evidence.schema, evidence.released.frame)
     return _Found(facts, looks, losses, attacks, limits_of_release(evidence, facts, looks, losses, say))
 
 
-def _verdict(evidence: Evidence, say: Language) -> Note:
+def _verdict(evidence: ReleaseEvidence, say: Language) -> Note:
     broken = [promise(one.model, say) for one in evidence.verdicts if one.holds is False]
     if evidence.failed:
         texts = [say("verdict.broken", promise=text) for text in broken]
@@ -83,7 +83,7 @@ def _verdict(evidence: Evidence, say: Language) -> Note:
     )
 
 
-def _key_facts(evidence: Evidence, found: _Found, say: Language) -> tuple[tuple[str, str], ...]:
+def _key_facts(evidence: ReleaseEvidence, found: _Found, say: Language) -> tuple[tuple[str, str], ...]:
     risk, gain = prosecutor(evidence), largest_gain(found.attacks)
     exposed = max((one.exposed for one in found.facts), default=None)
     people = "key.people" if evidence.counts_people and evidence.persons is not None else "key.rows"
@@ -107,7 +107,7 @@ def _key_facts(evidence: Evidence, found: _Found, say: Language) -> tuple[tuple[
     return tuple(facts)
 
 
-def _impact(evidence: Evidence, found: _Found, say: Language) -> dict[str, str]:
+def _impact(evidence: ReleaseEvidence, found: _Found, say: Language) -> dict[str, str]:
     """The fields the evidence fills."""
     schema, risk = evidence.schema, prosecutor(evidence)
     roles = {role: [a.name for a in schema.attributes if a.role is role] for role in Role}

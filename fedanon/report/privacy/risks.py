@@ -9,13 +9,13 @@ import numpy as np
 
 from fedanon.attacks.base import Z
 from fedanon.metrics.risk import RISK_THRESHOLD
-from fedanon.report.document import Block, Cell, Column, Paragraph, Section, Table
-from fedanon.report.privacy.evidence import Evidence
+from fedanon.report.document import Block, Paragraph, Section, TableBlock, TableCell, TableColumn
+from fedanon.report.privacy.evidence import ReleaseEvidence
 from fedanon.report.privacy.language import Language
 from fedanon.types import FloatArray
 
 
-def risks_section(evidence: Evidence, say: Language) -> Section:
+def risks_section(evidence: ReleaseEvidence, say: Language) -> Section:
     """The three attackers of El Emam & Dankar (2008), each with an interval where chance plays a part."""
     known = prosecutor(evidence)
     if known is None:
@@ -27,28 +27,28 @@ def risks_section(evidence: Evidence, say: Language) -> Section:
     return Section(say("risks.title"), tuple(blocks))
 
 
-def _table(known: Risk, drawn: Risk | None, say: Language) -> Table:
+def _table(known: Risk, drawn: Risk | None, say: Language) -> TableBlock:
     columns = (
-        Column(say("risks.attacker")),
-        Column(say("risks.knows")),
-        Column(say("risks.highest"), numeric=True),
-        Column(say("risks.average"), numeric=True),
-        Column(say("risks.interval"), numeric=True),
+        TableColumn(say("risks.attacker")),
+        TableColumn(say("risks.knows")),
+        TableColumn(say("risks.highest"), numeric=True),
+        TableColumn(say("risks.average"), numeric=True),
+        TableColumn(say("risks.interval"), numeric=True),
     )
     rows = [_row("prosecutor", known, say)]
     rows += [_row("journalist", drawn, say)] if drawn else []
     rows.append(_row("marketer", known, say, highest=False))
-    return Table(say("risks.caption"), columns, tuple(rows))
+    return TableBlock(say("risks.caption"), columns, tuple(rows))
 
 
-def _row(attacker: str, risk: Risk, say: Language, *, highest: bool = True) -> tuple[Cell, ...]:
+def _row(attacker: str, risk: Risk, say: Language, *, highest: bool = True) -> tuple[TableCell, ...]:
     most = risk.highest if highest else None
     return (
-        Cell(say(f"attacker.{attacker}")),
-        Cell(say(f"attacker.{attacker}_knows")),
-        Cell(say.share(most), most),
-        Cell(say.share(risk.average), risk.average),
-        Cell(say.interval(risk.low, risk.high), risk.high),
+        TableCell(say(f"attacker.{attacker}")),
+        TableCell(say(f"attacker.{attacker}_knows")),
+        TableCell(say.share(most), most),
+        TableCell(say.share(risk.average), risk.average),
+        TableCell(say.interval(risk.low, risk.high), risk.high),
     )
 
 
@@ -74,12 +74,12 @@ class Risk:
     above: float
 
 
-def prosecutor(evidence: Evidence) -> Risk | None:
+def prosecutor(evidence: ReleaseEvidence) -> Risk | None:
     """Knows that the person is in the release; None if nothing is published."""
     return _risk(evidence, 1.0 / evidence.people) if evidence.people.size else None
 
 
-def journalist(evidence: Evidence) -> Risk | None:
+def journalist(evidence: ReleaseEvidence) -> Risk | None:
     """Knows that the person is in the population; None without a population."""
     from fedanon.kernels.covering import points_in_cells
 
@@ -90,7 +90,7 @@ def journalist(evidence: Evidence) -> Risk | None:
     return _risk(evidence, 1.0 / np.maximum(matching, 1))
 
 
-def _risk(evidence: Evidence, by_class: FloatArray) -> Risk:
+def _risk(evidence: ReleaseEvidence, by_class: FloatArray) -> Risk:
     r"""Numbers over records from the chance :math:`p` of every class.
 
     The hits of someone who names every record are a sum of independent chances, so their share has the variance

@@ -145,7 +145,7 @@ def _release(
 COLUMN_PARAMETERS = ("given", "periods")
 
 
-class Outcome(NamedTuple):
+class StepResult(NamedTuple):
     """What a step did.
 
     Parameters
@@ -183,16 +183,18 @@ class Step:
             return build(component, {**self.settings, "columns": ",".join(self.columns)})
         return build(component, self.settings)
 
-    def apply(self, table: Table, current: Columns, rng: Rng) -> Outcome:
+    def apply(self, table: Table, current: Columns, rng: Rng) -> StepResult:
         """Change the columns; ``table`` is the original."""
         method = self.anonymizer()
         if isinstance(method, Perturbative):
             after = {**current, **method.change(table, current, rng)}
             remarks = method.remarks(table, current, after) if isinstance(method, KeyMethod) else ()
-            return Outcome(after, np.zeros(len(table), dtype=bool), remarks)
+            return StepResult(after, np.zeros(len(table), dtype=bool), remarks)
         names = list(self.columns) or [column.name for column in table.columns]
         release = method.anonymize(table_of_now(table, current, names), rng=rng)
-        return Outcome({**current, **columns_of(release, table, names)}, release.suppressed, release.provenance.notes)
+        return StepResult(
+            {**current, **columns_of(release, table, names)}, release.suppressed, release.provenance.notes
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """For the manifest: every parameter, given or not."""

@@ -12,8 +12,8 @@ from fedanon.data.table import Table
 from fedanon.errors import ConfigError, InfeasibleError
 from fedanon.privacy.models.k_anonymity import KAnonymity, people
 from fedanon.sdc.methods.semantic_recoding import SemanticRecoding, merge_rare
-from tests.anonymizers.perturbative.keyed import key_table, published
 from tests.anonymizers.tables import tables
+from tests.sdc.methods.keyed import key_table, published
 
 
 def test_the_rare_value_takes_the_nearest_in_the_taxonomy() -> None:

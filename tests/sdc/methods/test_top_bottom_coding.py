@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fedanon.errors import ConfigError
 from fedanon.sdc.methods.coding import TopBottomCoding
-from tests.anonymizers.perturbative.keyed import key_table, published
+from tests.sdc.methods.keyed import key_table, published
 
 VALUES = np.array([1.0, 2, 3, 4, 5, 6, 7, 8, 9, 20])
 

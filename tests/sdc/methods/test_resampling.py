@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fedanon.sdc.methods.rank_methods import mean_of_sorted_samples
-from tests.anonymizers.perturbative.drawn import correlated_table, original, published
+from tests.sdc.methods.drawn import correlated_table, original, published
 
 
 def test_ranks_are_kept_and_values_are_not() -> None:

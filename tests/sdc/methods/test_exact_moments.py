@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fedanon.errors import ConfigError, InfeasibleError
 from fedanon.sdc.methods.gadp import egadp, gadp, ipso
 from fedanon.sdc.methods.romm import romm
-from tests.anonymizers.perturbative.drawn import Matrix, correlated, correlated_table, original, published, table_of
+from tests.sdc.methods.drawn import Matrix, correlated, correlated_table, original, published, table_of
 
 EXACT = 1e-10
 

@@ -10,7 +10,7 @@ import pytest
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError, DataError
 from fedanon.sdc.methods.pram import InvariantPram, Pram
-from tests.anonymizers.perturbative.keyed import key_table, published
+from tests.sdc.methods.keyed import key_table, published
 
 
 def sexes(n: int = 20_000) -> Table:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fedanon.sdc.methods.noise import outliers
-from tests.anonymizers.perturbative.drawn import Matrix, correlated, correlated_table, original, published, table_of
+from tests.sdc.methods.drawn import Matrix, correlated, correlated_table, original, published, table_of
 
 N, C = 40_000, 0.25
 TABLE = correlated_table(N)

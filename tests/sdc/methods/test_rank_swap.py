@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fedanon.errors import InfeasibleError
 from fedanon.sdc.methods._rank_swap import swap_partners
-from tests.anonymizers.perturbative.drawn import correlated_table, original, published
+from tests.sdc.methods.drawn import correlated_table, original, published
 
 
 @settings(max_examples=100, derandomize=True)

@@ -10,7 +10,7 @@ import pytest
 from fedanon.metrics import evaluate
 from fedanon.sdc.metrics.diversity import diversity
 from fedanon.sdc.metrics.suda import minimal_sample_uniques, released_keys
-from tests.metrics.sdc.conftest import Case
+from tests.sdc.metrics.conftest import Case
 
 
 def test_violations_and_unweighted_risk(adult: Case) -> None:

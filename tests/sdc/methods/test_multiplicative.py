@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fedanon.errors import InfeasibleError
-from tests.anonymizers.perturbative.drawn import original, published, table_of
+from tests.sdc.methods.drawn import original, published, table_of
 
 N = 40_000
 X = np.where(np.arange(N) % 4 == 0, 0.0, np.random.default_rng(2024).lognormal(1, 0.5, N))

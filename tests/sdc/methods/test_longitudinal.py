@@ -12,7 +12,7 @@ from fedanon.data.table import Table
 from fedanon.errors import ConfigError
 from fedanon.sdc.methods.base import own_columns
 from fedanon.sdc.methods.longitudinal import LongitudinalReverseMapping, rank_moves, temporal_change
-from tests.anonymizers.perturbative.drawn import original, published, table_of
+from tests.sdc.methods.drawn import original, published, table_of
 
 METHOD = "longitudinal_reverse_mapping"
 PANEL = {"y1": [10, 20, 30, 40], "y2": [25, 15, 45, 35], "y3": [4, 3, 2, 1], "other": [7, 8, 9, 9]}

@@ -10,7 +10,7 @@ import pytest
 from fedanon.errors import ConfigError
 from fedanon.sdc.methods.base import own_columns
 from fedanon.sdc.methods.suppression import ThresholdSuppression
-from tests.anonymizers.perturbative.keyed import key_table, published
+from tests.sdc.methods.keyed import key_table, published
 
 TABLE = key_table(x=["a", "a", "a", "b"], y=["c", "c", "d", "d"])
 

@@ -14,7 +14,7 @@ from fedanon.datasets import load
 from fedanon.errors import ConfigError, InfeasibleError
 from fedanon.privacy.models.k_anonymity import KAnonymity
 from fedanon.sdc.methods.suppression import LocalSuppression
-from tests.anonymizers.perturbative.keyed import key_table, published
+from tests.sdc.methods.keyed import key_table, published
 
 KEYS = ["sex", "race", "marital-status", "education", "workclass"]
 

@@ -11,7 +11,7 @@ from fedanon.harness.experiment import parse_experiment
 from fedanon.harness.frames import results_frame
 from fedanon.harness.result_set import ResultSet
 from fedanon.report.charts import REFERENCE
-from fedanon.report.document import Table, walk
+from fedanon.report.document import TableBlock, walk
 from fedanon.report.experiment_report import experiment_report
 from fedanon.report.html import render_html
 from fedanon.report.sweeps import figures_of_sweep, is_sweep, points_of
@@ -84,7 +84,7 @@ def test_the_page_shows_the_front_and_the_choices(study: ResultSet) -> None:
 
 
 def test_the_ranked_table_starts_with_the_front(study: ResultSet) -> None:
-    tables = [block for block in walk(experiment_report([study]).blocks) if isinstance(block, Table)]
+    tables = [block for block in walk(experiment_report([study]).blocks) if isinstance(block, TableBlock)]
     (ranked,) = (table for table in tables if "ranked by the front" in table.caption)
     order = [row[0].value for row in ranked.rows]
     assert order == sorted(order)  # type: ignore[type-var]
@@ -94,7 +94,7 @@ def test_the_ranked_table_starts_with_the_front(study: ResultSet) -> None:
 
 
 def test_columns_beside_the_original(study: ResultSet) -> None:
-    tables = [block for block in walk(experiment_report([study]).blocks) if isinstance(block, Table)]
+    tables = [block for block in walk(experiment_report([study]).blocks) if isinstance(block, TableBlock)]
     (income,) = (table for table in tables if table.caption == "Main statistics of income")
     assert [row[0].text for row in income.rows] == ["original", "mdav", "gadp"]
     place = [column.title for column in income.columns].index("Mean")

@@ -7,7 +7,7 @@ import pytest
 from fedanon.datasets import load
 from fedanon.errors import ConfigError
 from fedanon.sdc.methods.recoding import GlobalRecoding
-from tests.anonymizers.perturbative.keyed import key_table, published
+from tests.sdc.methods.keyed import key_table, published
 
 UNITS = key_table(unit=["cardiac", "orthopaedics", "oncology", "general"])
 

@@ -9,7 +9,7 @@ from scipy.stats import norm, spearmanr
 from fedanon.errors import InfeasibleError
 from fedanon.sdc.methods.ranks import average_ranks, normal_scores
 from fedanon.sdc.methods.shuffling import copula_model
-from tests.anonymizers.perturbative.drawn import correlated_table, original, published, table_of
+from tests.sdc.methods.drawn import correlated_table, original, published, table_of
 
 METHODS = ["data_shuffling", "regression_shuffling"]
 TABLE = correlated_table(20_000)

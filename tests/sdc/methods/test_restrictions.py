@@ -11,7 +11,7 @@ from fedanon.data.schema import Numeric, Role, Schema
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError, InfeasibleError
 from fedanon.sdc.methods.numeric import NumericPerturbation
-from tests.anonymizers.perturbative.drawn import Matrix, original, published, table_of
+from tests.sdc.methods.drawn import Matrix, original, published, table_of
 
 METHODS = [name for name, method in ANONYMIZERS.items() if issubclass(method, NumericPerturbation)]
 #: columns with zeros fit no distribution; the nearest will do

@@ -20,7 +20,7 @@ from fedanon.release.recoding import NearestGroup
 from fedanon.sdc.methods.base import own_columns
 from fedanon.sdc.methods.pipeline import Pipeline, Step, table_of_now
 from fedanon.types import Rng
-from tests.anonymizers.perturbative.keyed import key_table
+from tests.sdc.methods.keyed import key_table
 
 PRAM = Step("invariant_pram", ("sex", "race"), {"pd": "0.3", "alpha": "1"})
 NOISE = Step("additive_noise", ("capital-gain",))

@@ -8,7 +8,7 @@ from scipy.stats import t
 
 from fedanon.errors import ConfigError
 from fedanon.sdc.methods.imputation import Imputation, pooled, synthetic_copy
-from tests.anonymizers.perturbative.drawn import correlated, correlated_table, original, published
+from tests.sdc.methods.drawn import correlated, correlated_table, original, published
 
 
 def test_rubins_rules_by_hand() -> None:

@@ -11,7 +11,7 @@ from fedanon.metrics import evaluate
 from fedanon.sdc.metrics.moments import eigenvalue_difference
 from fedanon.sdc.metrics.numeric_pair import Pair, correlation, numeric_pair
 from fedanon.sdc.metrics.numeric_risk import records_in_interval
-from tests.metrics.sdc.conftest import Case
+from tests.sdc.metrics.conftest import Case
 
 pytestmark = pytest.mark.needs_data
 

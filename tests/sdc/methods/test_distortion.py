@@ -7,7 +7,7 @@ import pytest
 
 from fedanon.errors import InfeasibleError
 from fedanon.sdc.methods.distortion import best_fit
-from tests.anonymizers.perturbative.drawn import original, published, table_of
+from tests.sdc.methods.drawn import original, published, table_of
 
 RNG = np.random.default_rng(0)
 DRAWN = {
