@@ -40,7 +40,7 @@ def recipes(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.usefixtures("recipes")
 def test_recipes() -> None:
-    table = load("adult").take(np.arange(200))
+    table = load("adult").select_rows(np.arange(200))
     anonymizer = ANONYMIZERS["coin_toss"](k=20)  # type: ignore[call-arg]
     check_contract(anonymizer, table, 0)
     release = anonymizer.anonymize(table, rng=0)

@@ -59,7 +59,7 @@ def _folders(folder: Path) -> tuple[Path, Path]:
 
     from fedanon.datasets import load
 
-    table = load("adult").take(np.arange(ROWS))
+    table = load("adult").select_rows(np.arange(ROWS))
     table.frame.to_csv(folder / "data.csv", index=False)
     schema = table.schema.to_dict()
     # identifying columns do not come past the border of a table

@@ -95,7 +95,7 @@ def edge() -> dict[str, Any]:
     from fedanon.learning.sources import whole_table
 
     chosen = RunSettings(method="mondrian", method_settings='{"k": 10}', model="lr")
-    node = Node(whole_table("adult").take(np.arange(3_750)), chosen, 0)
+    node = Node(whole_table("adult").select_rows(np.arange(3_750)), chosen, 0)
     node.facts  # noqa: B018
     ready = time.perf_counter() - begin
     parameters = node.model.initial(node.width)

@@ -74,7 +74,7 @@ def nothing(_source: Path, _n: int) -> None:
     from fedanon.anonymizers.mondrian.method import Mondrian
     from fedanon.datasets import load
 
-    Mondrian(k=K).anonymize(load("adult").take(np.arange(1000)), rng=0)
+    Mondrian(k=K).anonymize(load("adult").select_rows(np.arange(1000)), rng=0)
 
 
 WAYS = {"make": make, "nothing": nothing, "by_columns": by_columns, "everything": everything}

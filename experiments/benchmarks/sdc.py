@@ -75,7 +75,7 @@ def main() -> None:
     for title in ("method", *(f"{n:,} rows, s" for n in SIZES), "growth"):
         result.add_column(title, justify="right")
     for name, method in chosen.items():
-        method.anonymize(tables[0].take(np.arange(500)), rng=0)  # compiles
+        method.anonymize(tables[0].select_rows(np.arange(500)), rng=0)  # compiles
         small, large = (seconds(method, table) for table in tables)
         result.add_row(name, f"{small:.2f}", f"{large:.2f}", f"{large / small:.1f}")
     Console(width=100).print(result)

@@ -67,7 +67,7 @@ def task_method(name: str, n: int) -> dict[str, Any]:
 
     table = load("adult") if n == 0 else jittered_adult(n)
     anonymizer = ANONYMIZERS[name](k=K)
-    small = table.take(np.arange(1000))
+    small = table.select_rows(np.arange(1000))
     anonymizer.anonymize(small, rng=0)  # compiles
     start = time.perf_counter()
     release = anonymizer.anonymize(table, rng=0)

@@ -152,7 +152,7 @@ class KAnonymizer(Anonymizer):
 
     def draft(self, table: Table, rng: Rng) -> Draft:
         """Partition the rows, merge what holds too few people, publish the groups."""
-        groups = merge_short_groups(table, Groups.of(self.partition(table, rng)), KAnonymity(k=self.k))
+        groups = merge_short_groups(table, Groups.from_labels(self.partition(table, rng)), KAnonymity(k=self.k))
         return Draft(groups, self.publish_groups(table, groups), NearestGroup())
 
     def publish_groups(self, table: Table, groups: Groups) -> Mapping[str, Cells]:

@@ -80,12 +80,12 @@ class Blocks(KAnonymizer):
             labels[rows] = np.where(found.labels < 0, found.labels, found.labels + used)
             used += int(found.labels.max(initial=-1)) + 1
             notes |= dict.fromkeys(found.notes)
-        groups = merge_short_groups(table, Groups.of(labels), KAnonymity(k=self.k))
+        groups = merge_short_groups(table, Groups.from_labels(labels), KAnonymity(k=self.k))
         return Draft(groups, self.publish_groups(table, groups), NearestGroup(), tuple(notes))
 
     def blocks(self, table: Table, rng: Rng) -> list[Rows]:
         """The rows of every block."""
-        cut = Groups.of(Mondrian(k=max(self.block_size, self.k)).partition(table, rng))
+        cut = Groups.from_labels(Mondrian(k=max(self.block_size, self.k)).partition(table, rng))
         return np.split(cut.order, cut.starts[1:])
 
     def publish_groups(self, table: Table, groups: Groups) -> Mapping[str, Cells]:
@@ -96,7 +96,7 @@ class Blocks(KAnonymizer):
         """What was found for every block, in order."""
         slim = replace(table, frame=table.frame[[column.name for column in table.columns]])
         tasks = [
-            Task(self.inner(len(rows) / len(table)), slim.take(rows), stream)
+            Task(self.inner(len(rows) / len(table)), slim.select_rows(rows), stream)
             for rows, stream in zip(blocks, rng.spawn(len(blocks)), strict=True)
         ]
         if self.engine == "ray":

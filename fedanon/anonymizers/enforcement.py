@@ -31,24 +31,24 @@ def keep_requirements(
     Classes are judged as they are published, so that models hold which merging can break. Each pass merges every
     failing class with another and publishes anew; when one class is left that fails, nothing can be published.
     """
-    judge = claim.judge(Rows.of(table), ~groups.suppressed)
+    evaluator = claim.evaluator(Rows.from_table(table), ~groups.suppressed)
     while True:
         classes, shown = _classes(groups, cells)
-        fine = judge.fine(classes, lambda shown=shown: shown)  # type: ignore[misc]
-        if fine.all():
+        satisfied = evaluator.satisfied(classes, lambda shown=shown: shown)  # type: ignore[misc]
+        if satisfied.all():
             return groups, cells
         if classes.count == 1:
             refuse_broken(table, classes, shown, claim)
             return groups, cells  # k itself fails, as rows are suppressed: verification refuses it
-        groups = _merged(table, classes, np.flatnonzero(~fine), judge.forecast(classes))
+        groups = _merged(table, classes, np.flatnonzero(~satisfied), evaluator.forecast(classes))
         cells = publish(groups)
 
 
 def refuse_broken(table: Table, whole: Groups, cells: Published, claim: Combined) -> None:
     """Raise InfeasibleError, naming the models, if ``claim`` does not hold for the table as one class."""
-    rows = Rows.of(table)
-    judges = {str(model): model.judge(rows, ~whole.suppressed) for model in claim.models}
-    broken = [name for name, judge in judges.items() if not judge.fine(whole, lambda: cells).all()]
+    rows = Rows.from_table(table)
+    evaluators = {str(model): model.evaluator(rows, ~whole.suppressed) for model in claim.models}
+    broken = [name for name, evaluator in evaluators.items() if not evaluator.satisfied(whole, lambda: cells).all()]
     if broken:
         raise InfeasibleError(f"Not even the whole table as one class keeps {' and '.join(broken)}: ask for less.")
 
@@ -57,7 +57,7 @@ def _classes(groups: Groups, cells: Published) -> tuple[Groups, Published]:
     """The groups that publish the same as one, with their cells."""
     equal = Groups.equal_rows(np.column_stack([cell.keys() for cell in cells.values()]))
     labels = np.append(equal.labels, np.int32(-1))[groups.labels]
-    return Groups(labels, equal.count), {name: cell.take(equal.first_rows) for name, cell in cells.items()}
+    return Groups(labels, equal.count), {name: cell.select(equal.first_rows) for name, cell in cells.items()}
 
 
 def _merged(table: Table, classes: Groups, failing: NDArray[np.int64], forecast: Forecast) -> Groups:
@@ -86,14 +86,14 @@ def _merged(table: Table, classes: Groups, failing: NDArray[np.int64], forecast:
             queue.append(into)
     while (target != target[target]).any():
         target = target[target]
-    return Groups.of(np.append(target, -1)[classes.labels])
+    return Groups.from_labels(np.append(target, -1)[classes.labels])
 
 
 def _partner(source: int, others: NDArray[np.int64], forecast: Forecast) -> tuple[int, bool]:
     """The first of ``others`` that mends a class, or else the first of all; and whether it does."""
     at, size = 0, BLOCK
     while at < len(others):
-        mends = np.flatnonzero(forecast.fine(source, others[at : at + size]))
+        mends = np.flatnonzero(forecast.satisfied(source, others[at : at + size]))
         if mends.size:
             return int(others[at + mends[0]]), True
         at, size = at + size, 4 * size
@@ -179,4 +179,4 @@ def _join_nearest(table: Table, groups: Groups, short: NDArray[np.int64]) -> Gro
         target[source] = nearest
         touched[[source, nearest]] = True
     labels = np.append(target, -1)[groups.labels]
-    return Groups.of(labels)
+    return Groups.from_labels(labels)

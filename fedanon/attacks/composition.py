@@ -180,7 +180,7 @@ def release_of_each(scene: Scene, table: Table, column: str, rows_of: Sequence[I
 
 
 def _released(scene: Scene, table: Table, codes: IndexArray, rows: IndexArray, purpose: str) -> Candidates:
-    classes = scene.released(table.take(rows), purpose).classes
+    classes = scene.released(table.select_rows(rows), purpose).classes
     possible = np.ones((classes.count + 1, int(codes.max()) + 1), dtype=bool)
     possible[: classes.count] = False
     shown = ~classes.suppressed
@@ -227,4 +227,4 @@ def _with_sensitive(schema: Schema, column: str) -> Schema:
 
 def people_of(table: Table) -> Groups:
     """The rows of each person."""
-    return Groups.of(table.person_of_row)
+    return Groups.from_labels(table.person_of_row)

@@ -50,8 +50,10 @@ class Scene:
         rng = self.rng("members")
         people = self.table.person_of_row
         outside = rng.random(self.table.n_persons) < CONTROL_SHARE
-        inside = self.table.take(np.flatnonzero(~outside[people]))
-        return Members(inside, self.released(inside, "members"), self.table.take(np.flatnonzero(outside[people])))
+        inside = self.table.select_rows(np.flatnonzero(~outside[people]))
+        return Members(
+            inside, self.released(inside, "members"), self.table.select_rows(np.flatnonzero(outside[people]))
+        )
 
     def released(self, table: Table, purpose: str) -> Release:
         """Another verified release by the same method; the scene must have one."""

@@ -54,7 +54,9 @@ def _guesses(scene: Scene) -> Iterator[tuple[FloatArray, FloatArray, FloatArray,
     """For every published node: hits, those of an attacker who counts on minimality, those of the prior; classes."""
     release = scene.release
     rows = np.flatnonzero(~release.suppressed)
-    evidence = [values_of([release.rest], release.schema, str(name))[0][0][rows] for name in release.rest.columns]
+    evidence = [
+        values_of([release.passthrough], release.schema, str(name))[0][0][rows] for name in release.passthrough.columns
+    ]
     for column, below in enumerate(scene.table.columns):
         cells = release.cells[below.name]
         if not isinstance(cells, Nodes):
@@ -104,7 +106,7 @@ def _tasks(tree: Hierarchy, node: IntArray) -> Iterator[_Task]:
 
 def not_all_alike(chances: FloatArray, classes: NDArray[np.int32]) -> FloatArray:
     """The chances of each record once it is known that the records of a class are not all of one kind."""
-    groups = Groups.of(classes)
+    groups = Groups.from_labels(classes)
     alike = np.exp(groups.total(np.log(np.maximum(chances, 1e-300))))
     possible = 1 - alike.sum(axis=1)
     # a single record, or all but certainty that all are alike: the knowledge cannot be used

@@ -176,7 +176,7 @@ def _presence(scene: Scene) -> dict[str, float]:
     """A coefficient of a category moves if and only if a published row may have it."""
     table, release = scene.table, scene.release
     if scene.anonymizer is not None:
-        table = table.take(partition.iid(table, min(CLIENTS, table.n_persons), scene.rng("gradient"))[0])
+        table = table.select_rows(partition.iid(table, min(CLIENTS, table.n_persons), scene.rng("gradient"))[0])
         release = scene.released(table, "gradient")
     node = PublishedRows.of(table, release)
     if not node.decoder.categorical or not len(node.features):

@@ -93,7 +93,7 @@ class BackgroundKnowledge(Attack):
         """Guess for everyone."""
         classes = scene.release.classes
         pair = sensitive_pair(scene.table, scene.release, self.column)
-        everyone = Groups.of(np.where(classes.suppressed, -1, 0))
+        everyone = Groups.from_labels(np.where(classes.suppressed, -1, 0))
         details = {"values": float(pair.size)}
         if pair.size > 2:
             details["rate_knowing_one_not"] = float(_hits(pair, classes, without_one=True).mean())

@@ -47,7 +47,7 @@ class Inference(Attack):
         """Guess for members and for people of the control."""
         name = sensitive_column(scene.table.schema, self.column)
         members = members_of(scene)
-        frames = members.release.rest, members.table.frame, members.control.frame
+        frames = members.release.passthrough, members.table.frame, members.control.frame
         (published, inside, outside), _, size = values_of(frames, scene.table.schema, name)
         if size > MOST_VALUES:
             raise NotApplicableError(f"The column {name!r} has {size} different values.")
@@ -170,6 +170,6 @@ def nearest_classes(
 def _to_codes(release: Release, table: Table, column: int) -> tuple[NDArray[np.int32], FloatArray]:
     """The distinct cell of every class, and the distance of every code of the column (rows) to each of these cells."""
     coded, classes = table.columns[column], release.classes
-    cells = release.cells[coded.name].take(release.groups.labels[classes.first_rows])
+    cells = release.cells[coded.name].select(release.groups.labels[classes.first_rows])
     equal = Groups.equal_rows(cells.keys())
-    return equal.labels, np.ascontiguousarray(record_distances(cells.take(equal.first_rows), coded).T)
+    return equal.labels, np.ascontiguousarray(record_distances(cells.select(equal.first_rows), coded).T)

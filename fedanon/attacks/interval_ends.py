@@ -62,7 +62,7 @@ def _columns(scene: Scene) -> Iterator[_Ends]:
     classes = scene.release.classes
     group = scene.release.groups.labels[classes.first_rows]
     for i, column in enumerate(scene.table.columns):
-        cells = scene.release.cells[column.name].take(group)
+        cells = scene.release.cells[column.name].select(group)
         if not isinstance(cells, Intervals) or column.values is None or not (cells.low < cells.high).any():
             continue
         wide = cells.low < cells.high

@@ -45,7 +45,7 @@ class Learner:
         """The release of every client."""
         parts = partition.iid(table, self.clients, scene.rng(purpose))
         whole = replace(scene, anonymizer=hurried(scene.anonymizer, len(table) / self.clients / len(scene.table)))
-        return [whole.released(table.take(rows), f"{purpose}, client {i}") for i, rows in enumerate(parts)]
+        return [whole.released(table.select_rows(rows), f"{purpose}, client {i}") for i, rows in enumerate(parts)]
 
     def fit(self, releases: Sequence[Release], encoding: Encoding, rng: np.random.Generator) -> Parameters:
         """The global parameters after the last round."""

@@ -110,7 +110,7 @@ class Federation:
         from fedanon.learning.node import make_node
 
         parts = partition.iid(self._scene.table, self._attack.clients, np.random.default_rng(self._seed))
-        return [make_node(self._scene.table.take(rows), self._settings, i) for i, rows in enumerate(parts)]
+        return [make_node(self._scene.table.select_rows(rows), self._settings, i) for i, rows in enumerate(parts)]
 
 
 @contextmanager

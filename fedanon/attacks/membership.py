@@ -229,7 +229,7 @@ def shadows(scene: Scene, learner: Learner, *, count: int, people: int, rng: np.
     inside = np.argsort(rng.random((count, int(person.max()) + 1)), axis=0) < count // 2
     found = []
     for number, members in enumerate(inside):
-        half = table.take(np.flatnonzero(members[person]))
+        half = table.select_rows(np.flatnonzero(members[person]))
         parameters = learner.fit(learner.releases(scene, half, f"shadow {number}"), encoding, rng)
         found.append(certainty(learner.model, parameters, features, labels))
     counts = np.bincount(person)
@@ -241,4 +241,4 @@ def _some_people(table: Table, people: int, rng: np.random.Generator) -> tuple[T
     person = table.person_of_row.astype(np.int64)
     chosen = np.isin(person, rng.permutation(table.n_persons)[:people])
     rows = np.flatnonzero(chosen)
-    return table.take(rows), np.unique(person[rows], return_inverse=True)[1]
+    return table.select_rows(rows), np.unique(person[rows], return_inverse=True)[1]

@@ -102,7 +102,7 @@ def _belief(
 
     NaN where no draw gives one.
     """
-    values, own = scene.release.rest[pair.name].to_numpy(), pair.published[tried]
+    values, own = scene.release.passthrough[pair.name].to_numpy(), pair.published[tried]
     labels = scene.release.classes.labels[tried]
     at_once = max(1, ROWS_AT_ONCE // len(values))
     reasons, kept = np.zeros((2, len(tried)))
@@ -127,7 +127,7 @@ def _broken(scene: Scene, model: PrivacyModel, groups: Groups, name: str, dealt:
     people = None if persons is None else stacked(persons, scene.table.n_persons, ways)
     rows = Rows(pd.DataFrame({name: dealt.ravel()}), scene.table.schema, people)
     many = Groups(stacked(groups.labels, groups.count, ways).astype(np.int32), groups.count * ways)
-    broken = ~model.judge(rows, ~many.suppressed).fine(many, dict)
+    broken = ~model.evaluator(rows, ~many.suppressed).satisfied(many, dict)
     return np.append(broken, False)[many.labels].reshape(ways, n)
 
 

@@ -77,7 +77,7 @@ def _estimates(scene: Scene) -> Iterator[tuple[str, FloatArray, FloatArray, NDAr
 def _medians(values: FloatArray, label: NDArray[np.int32]) -> FloatArray:
     """Median of the values of each class, NaN where it has none."""
     there = ~np.isnan(values)
-    groups = Groups.of(np.where(there, label, -1))
+    groups = Groups.from_labels(np.where(there, label, -1))
     ordered = values[there][np.lexsort((values[there], label[there]))]
     middle = groups.starts + (groups.sizes - 1) / 2
     medians = np.full(int(label.max()) + 1, np.nan)

@@ -60,7 +60,7 @@ def sensitive_pair(table: Table, release: Release, column: str = "") -> Sensitiv
     if release.classes.count == 0:
         raise NotApplicableError("The release publishes no row.")
     name = sensitive_column(table.schema, column)
-    (published, true), values, size = values_of([release.rest, table.frame], table.schema, name)
+    (published, true), values, size = values_of([release.passthrough, table.frame], table.schema, name)
     return SensitivePair(name, published, true, values, size)
 
 

@@ -109,20 +109,20 @@ class Predicate:
 def predicates(release: Release, tables: Sequence[Table]) -> list[Predicate]:
     """One predicate a published column: the cell for quasi-identifiers, equality for the others."""
     quasi = [_of_cells(release, tables, i) for i in range(len(tables[0].columns))]
-    return quasi + [_of_values(release, tables, str(name)) for name in release.rest.columns]
+    return quasi + [_of_values(release, tables, str(name)) for name in release.passthrough.columns]
 
 
 def _of_cells(release: Release, tables: Sequence[Table], column: int) -> Predicate:
     cells = release.cells[tables[0].columns[column].name]
     equal = Groups.equal_rows(cells.keys())
     kind = np.append(equal.labels, np.int32(-1))[release.groups.labels]
-    distinct = cells.take(equal.first_rows)
+    distinct = cells.select(equal.first_rows)
     codes = [np.ascontiguousarray(table.codes[:, column]) for table in tables]
     return Predicate(kind, codes, [covered(distinct, table.columns[column]) for table in tables])
 
 
 def _of_values(release: Release, tables: Sequence[Table], name: str) -> Predicate:
-    shown, *codes = values_of([release.rest, *(t.frame for t in tables)], release.schema, name)[0]
+    shown, *codes = values_of([release.passthrough, *(t.frame for t in tables)], release.schema, name)[0]
     return Predicate(np.where(release.suppressed, -1, shown).astype(np.int32), codes)
 
 
@@ -136,7 +136,7 @@ def covered(cells: Cells, column: CodedColumn) -> BoolArray:
         return _nearest(positions(cells), column)
     cell = np.repeat(np.arange(len(cells)), column.size)
     code = np.tile(np.arange(column.size), len(cells))
-    return covers(cells.take(cell), column, code).reshape(len(cells), -1)
+    return covers(cells.select(cell), column, code).reshape(len(cells), -1)
 
 
 def _all_points(cells: Intervals) -> bool:

@@ -137,7 +137,7 @@ def _read(path: Path, table: Table) -> Release:
 
     released = read_release(path, table.schema, also=table.schema.published)
     release = reconstruct(released, table)
-    return replace(release, rest=released.frame[list(release.rest.columns)])
+    return replace(release, passthrough=released.frame[list(release.passthrough.columns)])
 
 
 def _run(scene: Scene, attacks: list[tuple[str, Attack]]) -> Report:

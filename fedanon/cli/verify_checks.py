@@ -19,7 +19,7 @@ from fedanon.io.manifest import Manifest, file_sha256
 from fedanon.io.parquet import is_parquet
 from fedanon.io.parquet_source import ParquetSource
 from fedanon.io.release_file import ReleasedFrame, read_release, write_release
-from fedanon.release.verdicts import Promise, Verdict, claimed_models, judge_claim
+from fedanon.release.verdicts import Promise, Verdict, claimed_models, evaluate_claim
 
 if TYPE_CHECKING:
     from fedanon.release.release import Release
@@ -137,7 +137,7 @@ class Verification:
         persons = None if self.original is None or not self.manifest.keeps_order else self._origin[0].persons
         if persons is not None and len(persons) != len(self.released):
             persons = None
-        for verdict in judge_claim(self.released, self.schema, self.models, persons):
+        for verdict in evaluate_claim(self.released, self.schema, self.models, persons):
             yield _of_verdict(verdict)
 
     # ---- the original ---------------------------------------------------------------------------

@@ -29,7 +29,7 @@ class Intervals:
     def __len__(self) -> int:
         return len(self.low)
 
-    def take(self, rows: NDArray[Any]) -> Intervals:
+    def select(self, rows: NDArray[Any]) -> Intervals:
         """The cells at ``rows``."""
         return Intervals(self.low[rows], self.high[rows])
 
@@ -57,7 +57,7 @@ class Nodes:
     def __len__(self) -> int:
         return len(self.nodes)
 
-    def take(self, rows: NDArray[Any]) -> Nodes:
+    def select(self, rows: NDArray[Any]) -> Nodes:
         """The cells at ``rows``."""
         return Nodes(self.nodes[rows], self.hierarchy)
 
@@ -79,7 +79,7 @@ class Numbers:
     def __len__(self) -> int:
         return len(self.values)
 
-    def take(self, rows: NDArray[Any]) -> Numbers:
+    def select(self, rows: NDArray[Any]) -> Numbers:
         """The cells at ``rows``."""
         return Numbers(self.values[rows])
 

@@ -18,14 +18,14 @@ SUPPRESSED = -1
 class Groups:
     """A group number for every row: 0..count-1, or SUPPRESSED.
 
-    Build with :meth:`of`, which renumbers arbitrary labels.
+    Build with :meth:`from_labels`, which renumbers arbitrary labels.
     """
 
     labels: IntArray
     count: int
 
     @classmethod
-    def of(cls, labels: NDArray[Any]) -> Groups:
+    def from_labels(cls, labels: NDArray[Any]) -> Groups:
         """Groups from arbitrary integer labels; negative ones mean suppressed. Numbering keeps the labels' order."""
         labels = np.asarray(labels)
         kept = labels >= 0

@@ -32,11 +32,11 @@ def complete_rows(table: Table) -> Table:
             lacking |= np.isnan(column.values)[table.codes[:, i]]
     if lacking.all():
         raise DataError("Every row lacks one of the chosen columns.")
-    return table.take(np.flatnonzero(~lacking)) if lacking.any() else table
+    return table.select_rows(np.flatnonzero(~lacking)) if lacking.any() else table
 
 
 def sample_of(table: Table, rows: int) -> Table:
     """As many rows drawn at random, always the same ones, in the order of the table; all if it has no more."""
     if rows >= len(table):
         return table
-    return table.take(np.sort(np.random.default_rng(0).choice(len(table), rows, replace=False)))
+    return table.select_rows(np.sort(np.random.default_rng(0).choice(len(table), rows, replace=False)))

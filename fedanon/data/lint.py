@@ -82,7 +82,7 @@ def _telling_shapes(carried: list[Attribute], table: Table) -> Iterator[str]:
 
 
 def _determined(attribute: Attribute, codes: Codes, table: Table) -> Iterator[str]:
-    groups = Groups.of(codes)
+    groups = Groups.from_labels(codes)
     # small groups agree by chance
     judged = groups.sizes[groups.labels] >= 3
     if groups.count < 2 or judged.mean() < 0.2:

@@ -119,7 +119,7 @@ def parse_partition(text: str) -> Partitioner:
 
 def _people(table: Table) -> Groups:
     """The rows of each person."""
-    return Groups.of(table.person_of_row)
+    return Groups.from_labels(table.person_of_row)
 
 
 def _rows(people: Groups, owner: NDArray[np.int64], clients: int) -> list[Rows]:

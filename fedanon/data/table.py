@@ -134,7 +134,7 @@ class Table:
         """Number of the person of each row, where a row is a person too."""
         return np.arange(len(self), dtype=np.int32) if self.persons is None else self.persons
 
-    def take(self, rows: NDArray[Any] | Sequence[int]) -> Table:
+    def select_rows(self, rows: NDArray[Any] | Sequence[int]) -> Table:
         """The table of some rows, in the given order."""
         rows = np.asarray(rows)
         columns, codes = [], np.ascontiguousarray(self.codes[rows])

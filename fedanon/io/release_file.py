@@ -174,7 +174,7 @@ def read_release(path: str | Path, schema: Schema, *, also: Collection[str] = ()
     suppressed = hidden & np.asarray(blank, dtype=bool)
     codes = [pd.factorize(frame[name], sort=True)[0] for name in names]
     equal = Groups.equal_rows(np.column_stack(codes) if codes else np.empty((len(frame), 0)))
-    return ReleasedFrame(frame, names, suppressed, Groups.of(np.where(suppressed, -1, equal.labels)))
+    return ReleasedFrame(frame, names, suppressed, Groups.from_labels(np.where(suppressed, -1, equal.labels)))
 
 
 def _read_csv(path: str | Path, schema: Schema) -> pd.DataFrame:

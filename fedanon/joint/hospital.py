@@ -101,7 +101,7 @@ class Hospital:
         release = release_of(
             self.table,
             groups,
-            {name: column.take(classes) for name, column in cells.items()},
+            {name: column.select(classes) for name, column in cells.items()},
             claim=self.method.claim(plan, cells),
             provenance=self._provenance(plan),
             recoding=PlannedRegions(plan),

@@ -122,7 +122,7 @@ class FederatedAnonymizer(ABC):
 
     def claim(self, plan: Plan, cells: Mapping[str, Cells]) -> KAnonymity:
         """What a release by the plan claims, with the evidence of the final count."""
-        evidence = FederationCount.of(
+        evidence = FederationCount.from_cells(
             cells,
             plan.people,
             clients=len(plan.clients),

@@ -119,7 +119,7 @@ def planned_groups(plan: Plan, table: Table, k_local: int) -> tuple[Groups, NDAr
     low, high = plan.low[np.maximum(labels, 0)], plan.high[np.maximum(labels, 0)]
     outside = ((bins < low) | (bins > high)).any(axis=1)
     labels = np.where(outside | (labels < 0), SUPPRESSED, labels)
-    classes = Groups.of(labels)
+    classes = Groups.from_labels(labels)
     short = np.append(people(table, classes) < k_local, False)
-    kept = Groups.of(np.where(short[classes.labels], SUPPRESSED, labels))
+    kept = Groups.from_labels(np.where(short[classes.labels], SUPPRESSED, labels))
     return kept, np.unique(labels[~kept.suppressed])

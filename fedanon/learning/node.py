@@ -96,7 +96,9 @@ class Node:
             raise InfeasibleError(f"A node with {count} people cannot be split into training and test rows.")
         tested = np.zeros(count, dtype=bool)
         tested[self._rng("split").permutation(count)[:n_test]] = True
-        return self._table.take(np.flatnonzero(~tested[people])), self._table.take(np.flatnonzero(tested[people]))
+        return self._table.select_rows(np.flatnonzero(~tested[people])), self._table.select_rows(
+            np.flatnonzero(tested[people])
+        )
 
     @cached_property
     def release(self) -> Release:

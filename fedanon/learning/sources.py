@@ -42,7 +42,7 @@ def node_table(settings: RunSettings, number: int) -> Table:
     if settings.partition == STORED:
         return load(settings.dataset, node=number)
     rows = partition_rows(settings.dataset, settings.partition, settings.clients, settings.seed)[number]
-    return whole_table(settings.dataset).take(rows)
+    return whole_table(settings.dataset).select_rows(rows)
 
 
 def n_parts(settings: RunSettings) -> int:

@@ -52,7 +52,7 @@ class PublishedNode(Node):
     @cached_property
     def _split(self) -> tuple[Table, Table]:
         # the first part is what a node anonymises: here, everything
-        return self._table, self._table.take(self._rows[1])
+        return self._table, self._table.select_rows(self._rows[1])
 
     @cached_property
     def _rows(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -74,7 +74,7 @@ def _extent_loss(table: Table, release: Release) -> FloatArray:
     kept = ~release.suppressed
     loss = np.empty((int(kept.sum()), len(table.columns)))
     for i, column in enumerate(table.columns):
-        groups = Groups.of(release.groups_of(column.name).labels)  # a recoded release may have empty groups
+        groups = Groups.from_labels(release.groups_of(column.name).labels)  # a recoded release may have empty groups
         low, high = groups.minimum(table.codes[:, i]), groups.maximum(table.codes[:, i])
         loss[:, i] = column.loss(low, high)[groups.labels[kept]]
     return loss
@@ -107,7 +107,7 @@ def minimal_distortion(table: Table, release: Release) -> float:
     kept = ~release.suppressed
     same = 0
     for i, column in enumerate(table.columns):
-        cells = release.cells[column.name].take(release.groups.labels[kept])
+        cells = release.cells[column.name].select(release.groups.labels[kept])
         same += int(exactly(cells, column, table.codes[kept, i]).sum())
     return float(table.codes.size - same)
 
@@ -145,7 +145,7 @@ def truthfulness_by_column(table: Table, release: Release) -> dict[str, float]:
         return {}
     labels = release.groups.labels[kept]
     return {
-        column.name: float(covers(release.cells[column.name].take(labels), column, table.codes[kept, i]).mean())
+        column.name: float(covers(release.cells[column.name].select(labels), column, table.codes[kept, i]).mean())
         for i, column in enumerate(table.columns)
     }
 

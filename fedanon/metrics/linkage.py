@@ -125,7 +125,7 @@ class Originals:
     rows: Groups
 
     @classmethod
-    def of(cls, table: Table, columns: Sequence[int]) -> Originals:
+    def from_table(cls, table: Table, columns: Sequence[int]) -> Originals:
         """The originals of a table by some of its columns."""
         order = sorted(columns, key=lambda i: table.columns[i].size)
         rows = Groups.equal_rows(table.codes[:, order])
@@ -154,14 +154,14 @@ def link(table: Table, release: Release, distances: Distances, columns: Sequence
     chosen = range(len(table.columns)) if columns is None else columns
     if not chosen:  # nothing tells records apart
         return Links(np.full(classes.count, len(table)), classes.sizes, classes.labels[0] == np.arange(classes.count))
-    originals = Originals.of(table, chosen)
+    originals = Originals.from_table(table, chosen)
     step = max(1, CHUNK // int(originals.starts[-1]))
     near, own, first = np.zeros((3, classes.count), dtype=np.int64)
-    members = _Members.of(classes, originals.rows)
+    members = _Members.from_groups(classes, originals.rows)
     for start in range(0, classes.count, step):
         part = slice(start, min(start + step, classes.count))
         groups = release.groups.labels[classes.first_rows[part]]
-        cells = [(release.cells[column.name].take(groups), column) for column in originals.columns]
+        cells = [(release.cells[column.name].select(groups), column) for column in originals.columns]
         distance = np.ascontiguousarray(np.hstack([distances(cell, column) for cell, column in cells]))
         near[part], own[part], first[part] = _nearest(distance, originals, members.of_classes(part))
     return Links(near, own, classes.labels[first] == np.arange(classes.count))
@@ -176,7 +176,7 @@ class _Members:
     counts: IndexArray
 
     @classmethod
-    def of(cls, classes: Groups, originals: Groups) -> _Members:
+    def from_groups(cls, classes: Groups, originals: Groups) -> _Members:
         kept = np.flatnonzero(~classes.suppressed)
         pairs = Groups.equal_rows(np.column_stack([classes.labels[kept], originals.labels[kept]]))
         rows = kept[pairs.first_rows]

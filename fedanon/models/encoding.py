@@ -89,7 +89,7 @@ class Encoding:
         features = np.empty((_n_kept(release), self.width), dtype=np.float32)
         for column, place in self._placed(len(features)):
             published, rows = cells[column.attribute.name]
-            features[:, place] = column.draw(published.take(rows), rng)
+            features[:, place] = column.draw(published.select(rows), rng)
         return features
 
     # ---- inside ---------------------------------------------------------------------------------
@@ -119,7 +119,7 @@ class Encoding:
     def _release_cells(self, release: Release) -> dict[str, RowCells]:
         kept = ~release.suppressed
         labels = release.groups.labels[kept]
-        rest = release.rest if kept.all() else release.rest[kept]
+        rest = release.passthrough if kept.all() else release.passthrough[kept]
         quasi = {name: (cells, labels) for name, cells in release.cells.items()}
         return quasi | _frame_cells(rest, self._outside(release.schema), release.schema)
 

@@ -51,7 +51,7 @@ def target(rows: Table | Release | pd.DataFrame, schema: Schema) -> Labels:
 
 def _target_column(rows: Table | Release | pd.DataFrame, name: str) -> pd.Series:
     if isinstance(rows, Release):
-        return rows.rest.loc[~rows.suppressed, name]
+        return rows.passthrough.loc[~rows.suppressed, name]
     return rows.frame[name] if isinstance(rows, Table) else rows[name]
 
 

@@ -30,24 +30,24 @@ CellsOf = Callable[[], Mapping[str, Cells]]
 class Forecast:
     """What a model would say of merged classes, for choosing which to merge; it may err. This one sees no danger."""
 
-    def fine(self, source: int, others: NDArray[np.int64]) -> BoolArray:
-        """Whether the union of a class with each of others would be fine."""
+    def satisfied(self, source: int, others: NDArray[np.int64]) -> BoolArray:
+        """Whether the union of a class with each of others would satisfy it."""
         return np.ones(len(others), dtype=bool)
 
     def merge(self, source: int, into: int) -> None:
         """Take note that a class has been merged into another."""
 
 
-class Judge(NamedTuple):
+class Evaluator(NamedTuple):
     """A model that has looked at a table.
 
     Parameters
     ----------
-    fine : which classes are fine.
+    satisfied : which classes satisfy the model.
     forecast : which unions of these classes would be.
     """
 
-    fine: Callable[[Groups, CellsOf], BoolArray]
+    satisfied: Callable[[Groups, CellsOf], BoolArray]
     forecast: Callable[[Groups], Forecast] = lambda _: Forecast()
 
 
@@ -66,7 +66,7 @@ class Rows(NamedTuple):
     persons: NDArray[Any] | None
 
     @classmethod
-    def of(cls, table: Table) -> Rows:
+    def from_table(cls, table: Table) -> Rows:
         """The rows of a table."""
         return cls(table.frame, table.schema, table.persons)
 
@@ -79,8 +79,8 @@ class Rows(NamedTuple):
 class PrivacyModel(ABC):
     """Base of the models that ``require`` combines; parameters are keyword-only dataclass fields.
 
-    A model implements :meth:`judge` and is named by ``str()``; in a requirement its first field is the value and its
-    second the column or file (see :mod:`fedanon.privacy.requirements`).
+    A model implements :meth:`evaluator` and is named by ``str()``; in a requirement its first field is the
+    subject, the column or file it is about, and its second the number (see :mod:`fedanon.privacy.requirements`).
     """
 
     #: the name in manifests
@@ -94,8 +94,8 @@ class PrivacyModel(ABC):
         check_fields(self)
 
     @abstractmethod
-    def judge(self, rows: Rows, published: BoolArray) -> Judge:
-        """Prepare once, judge often: say which classes of ``rows`` are fine.
+    def evaluator(self, rows: Rows, published: BoolArray) -> Evaluator:
+        """Prepare once, evaluate often: say which classes of ``rows`` satisfy the model.
 
         ``published`` marks the rows that are not suppressed; what a class is compared with are these. A monotone model
         may then be given groups of only some of them.
@@ -111,19 +111,19 @@ class PrivacyModel(ABC):
 
     def check(self, release: Release, table: Table) -> None:
         """Raise unless the model holds for every equivalence class of the release, as published."""
-        fine = judge_release(self, release, table)
-        if not fine.all():
-            broken = f"{int((~fine).sum())} of {len(fine)} equivalence classes do not keep it"
+        satisfied = satisfied_classes(self, release, table)
+        if not satisfied.all():
+            broken = f"{int((~satisfied).sum())} of {len(satisfied)} equivalence classes do not keep it"
             raise PrivacyViolationError(f"The release claims {self}, but {broken}.")
 
 
-def judge_release(model: PrivacyModel, release: Release, table: Table) -> BoolArray:
+def satisfied_classes(model: PrivacyModel, release: Release, table: Table) -> BoolArray:
     """Which equivalence classes of a release keep ``model``; sensitive values are those the release carries."""
     classes = release.classes
-    rows = Rows(release.rest, release.schema, table.persons)
+    rows = Rows(release.passthrough, release.schema, table.persons)
 
     def cells() -> Mapping[str, Cells]:
         of_class = release.groups.labels[classes.first_rows]
-        return {name: cell.take(of_class) for name, cell in release.cells.items()}
+        return {name: cell.select(of_class) for name, cell in release.cells.items()}
 
-    return model.judge(rows, ~release.suppressed).fine(classes, cells)
+    return model.evaluator(rows, ~release.suppressed).satisfied(classes, cells)

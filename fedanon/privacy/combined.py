@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fedanon.data.groups import Groups
 from fedanon.data.table import Table
-from fedanon.privacy.base import CellsOf, Forecast, Judge, PrivacyModel, Rows
+from fedanon.privacy.base import CellsOf, Evaluator, Forecast, PrivacyModel, Rows
 from fedanon.privacy.models.k_anonymity import KAnonymity
 from fedanon.release.release import Release
 from fedanon.types import BoolArray
@@ -33,15 +33,17 @@ class Combined:
         """Without the models that merging can break."""
         return replace(self, models=tuple(model for model in self.models if model.monotone))
 
-    def judge(self, rows: Rows, published: BoolArray) -> Judge:
+    def evaluator(self, rows: Rows, published: BoolArray) -> Evaluator:
         """Say which classes keep all models; see :class:`PrivacyModel`."""
-        judges = [model.judge(rows, published) for model in self.models]
+        evaluators = [model.evaluator(rows, published) for model in self.models]
 
-        def fine(groups: Groups, cells: CellsOf) -> BoolArray:
+        def satisfied(groups: Groups, cells: CellsOf) -> BoolArray:
             people = rows.people(groups) >= self.k.k
-            return np.asarray(np.logical_and.reduce([people, *(judge.fine(groups, cells) for judge in judges)]))
+            return np.asarray(
+                np.logical_and.reduce([people, *(evaluator.satisfied(groups, cells) for evaluator in evaluators)])
+            )
 
-        return Judge(fine, lambda groups: _Together([judge.forecast(groups) for judge in judges]))
+        return Evaluator(satisfied, lambda groups: _Together([evaluator.forecast(groups) for evaluator in evaluators]))
 
     def check(self, release: Release, table: Table) -> None:
         """Raise unless the release keeps every one."""
@@ -66,9 +68,9 @@ class _Together(Forecast):
     def __init__(self, forecasts: list[Forecast]) -> None:
         self._forecasts = forecasts
 
-    def fine(self, source: int, others: NDArray[np.int64]) -> BoolArray:
-        """Whether all would be fine with it."""
-        return np.asarray(np.logical_and.reduce([one.fine(source, others) for one in self._forecasts]))
+    def satisfied(self, source: int, others: NDArray[np.int64]) -> BoolArray:
+        """Whether all would be satisfied."""
+        return np.asarray(np.logical_and.reduce([one.satisfied(source, others) for one in self._forecasts]))
 
     def merge(self, source: int, into: int) -> None:
         """Tell all."""

@@ -38,7 +38,7 @@ class FederationCount:
     disclosure: Mapping[str, Any] = field(default_factory=lambda: {"counts": "plain"})
 
     @classmethod
-    def of(cls, cells: Mapping[str, Cells], counts: Any, **more: Any) -> FederationCount:
+    def from_cells(cls, cells: Mapping[str, Cells], counts: Any, **more: Any) -> FederationCount:
         """From the cells of classes and their counts; classes that publish the same are one."""
         people: dict[str, int] = {}
         for key, count in zip(cell_keys(cells), np.asarray(counts).tolist(), strict=True):
@@ -48,7 +48,7 @@ class FederationCount:
     def of_release(self, release: Release) -> list[int]:
         """Number of people of the federation in each equivalence class of a release; 0 where nobody counted it."""
         used = np.unique(release.groups.labels[~release.suppressed])
-        cells = {a.name: release.cells[a.name].take(used) for a in release.schema.quasi_identifiers}
+        cells = {a.name: release.cells[a.name].select(used) for a in release.schema.quasi_identifiers}
         return [self.people.get(key, 0) for key in cell_keys(cells)]
 
     def to_dict(self) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from fedanon.data.schema import Attribute, Numeric, Role, Schema
 from fedanon.data.table import missing_mask, numbers, texts
 from fedanon.errors import ConfigError
 from fedanon.fields import parameter
-from fedanon.privacy.base import CellsOf, Forecast, Judge, PrivacyModel, Rows
+from fedanon.privacy.base import CellsOf, Evaluator, Forecast, PrivacyModel, Rows
 from fedanon.types import BoolArray, FloatArray, IntArray
 
 
@@ -128,7 +128,7 @@ class Counter:
     def __init__(self, rows: Rows, name: str, published: BoolArray) -> None:
         self._rows = rows
         self.values = sensitive_values(rows, name)
-        everybody = Groups.of(np.where(published, 0, -1))
+        everybody = Groups.from_labels(np.where(published, 0, -1))
         self._whole = self._table(everybody, 0, 1)[0] if everybody.count else np.zeros(self.values.size, dtype=np.int64)
         self._everyone = int(rows.people(everybody).sum())
 
@@ -217,17 +217,17 @@ class SensitiveModel(PrivacyModel):
 
     @abstractmethod
     def kept(self, counts: Counts) -> BoolArray:
-        """Which classes are fine."""
+        """Which classes satisfy it."""
 
     def count_rule(self, counts: Counts) -> CountRule | None:
         """The model as a rule on the counts of a class, where it is one; ``counts`` are those of all rows."""
         return None
 
-    def judge(self, rows: Rows, published: BoolArray) -> Judge:
+    def evaluator(self, rows: Rows, published: BoolArray) -> Evaluator:
         """Encode and count once; see :class:`PrivacyModel`."""
         counter = Counter(rows, self.column, published)
 
-        def fine(groups: Groups, _: CellsOf) -> BoolArray:
+        def satisfied(groups: Groups, _: CellsOf) -> BoolArray:
             parts = [self.kept(counts) for counts in counter.chunks(groups)]
             return np.concatenate([np.empty(0, dtype=bool), *parts])
 
@@ -236,7 +236,7 @@ class SensitiveModel(PrivacyModel):
                 return Forecast()
             return _SensitiveForecast(self, counter.counts(groups))
 
-        return Judge(fine, forecast)
+        return Evaluator(satisfied, forecast)
 
 
 class _SensitiveForecast(Forecast):
@@ -245,8 +245,8 @@ class _SensitiveForecast(Forecast):
     def __init__(self, model: SensitiveModel, counts: Counts) -> None:
         self._model, self._counts = model, counts
 
-    def fine(self, source: int, others: NDArray[np.int64]) -> BoolArray:
-        """Judge the sums."""
+    def satisfied(self, source: int, others: NDArray[np.int64]) -> BoolArray:
+        """Evaluate the sums."""
         return self._model.kept(self._counts.united(source, others))
 
     def merge(self, source: int, into: int) -> None:

@@ -17,7 +17,7 @@ def verify(release: Release, table: Table) -> Release:
     wrong = [name for name, cells in release.cells.items() if len(cells) != release.groups.count]
     if wrong:
         raise PrivacyViolationError(f"The release has a wrong number of cells for: {', '.join(wrong)}.")
-    leaked = sorted(set(release.rest.columns) & set(table.schema.identifying))
+    leaked = sorted(set(release.passthrough.columns) & set(table.schema.identifying))
     if leaked:
         raise PrivacyViolationError(f"The release still holds identifying columns: {', '.join(leaked)}.")
     if release.claim is not None:

@@ -53,4 +53,4 @@ class PerColumn:
 def cells_per_column(table: Table, groups: Groups, recoders: Mapping[str, ColumnRecoder]) -> dict[str, Cells]:
     """Cells of groups of equal rows, each column recoded alone."""
     codes = table.codes[groups.first_rows]
-    return {c.name: recoders[c.name](c).take(codes[:, i]) for i, c in enumerate(table.columns)}
+    return {c.name: recoders[c.name](c).select(codes[:, i]) for i, c in enumerate(table.columns)}

@@ -74,7 +74,7 @@ class Release:
     Parameters
     ----------
     schema : of the table it was made from.
-    rest : the columns that are carried along unchanged.
+    passthrough : the columns that are carried along unchanged.
     groups : the groups the method formed; suppressed rows are in none.
     cells : for every quasi-identifier, one cell a group.
     claim : what is promised about the published rows, or None.
@@ -84,7 +84,7 @@ class Release:
     """
 
     schema: Schema
-    rest: pd.DataFrame
+    passthrough: pd.DataFrame
     groups: Groups
     cells: Mapping[str, Cells]
     claim: Claim | None
@@ -93,7 +93,7 @@ class Release:
     in_group_order: bool = False
 
     def __len__(self) -> int:
-        return len(self.rest)
+        return len(self.passthrough)
 
     @property
     def suppressed(self) -> NDArray[np.bool_]:
@@ -105,10 +105,10 @@ class Release:
         """The equivalence classes: rows whose published quasi-identifiers are equal."""
         names = [a.name for a in self.schema.quasi_identifiers]
         if not names or self.groups.count == 0:
-            return Groups.of(np.where(self.suppressed, -1, 0))
+            return Groups.from_labels(np.where(self.suppressed, -1, 0))
         equal = Groups.equal_rows(np.column_stack([self.cells[name].keys() for name in names]))
         labels = np.append(equal.labels, np.int32(-1))[self.groups.labels]
-        return Groups.of(labels)
+        return Groups.from_labels(labels)
 
     def groups_of(self, name: str) -> Groups:
         """The rows generalised together in one column: the groups or, if columns are alone, those that share a cell."""
@@ -122,8 +122,8 @@ class Release:
         labels, cells = self.recoding.apply(self, table)
         return Release(
             schema=self.schema,
-            rest=_rest(table),
-            groups=Groups.of(labels) if len(cells) == 0 else Groups(labels, len(next(iter(cells.values())))),
+            passthrough=_passthrough(table),
+            groups=Groups.from_labels(labels) if len(cells) == 0 else Groups(labels, len(next(iter(cells.values())))),
             cells=cells,
             claim=None,
             provenance=self.provenance,
@@ -135,7 +135,7 @@ class Release:
         if self.in_group_order:
             return self._regrouped().to_frame()
         hidden = self.suppressed
-        frame = self.rest
+        frame = self.passthrough
         if hidden.any():
             # whole numbers stay whole beside the cells that are now empty
             frame = frame.astype(dict.fromkeys(frame.select_dtypes("integer"), "Int64"))
@@ -150,7 +150,12 @@ class Release:
         """The same rows, group by group, under the original index."""
         order = np.argsort(self.groups.labels, kind="stable")
         groups = replace(self.groups, labels=self.groups.labels[order])
-        return replace(self, rest=self.rest.iloc[order].set_index(self.rest.index), groups=groups, in_group_order=False)
+        return replace(
+            self,
+            passthrough=self.passthrough.iloc[order].set_index(self.passthrough.index),
+            groups=groups,
+            in_group_order=False,
+        )
 
     def to_csv(self, path: str | Path, table: Table) -> Path:
         """Verify the release once more and write it with its manifest; ``table`` is what it was made from."""
@@ -169,9 +174,9 @@ def release_of(
     recoding: Recoding,
 ) -> Release:
     """A release of ``table``, which gives the schema and the columns that are carried along."""
-    return Release(table.schema, _rest(table), groups, cells, claim, provenance, recoding)
+    return Release(table.schema, _passthrough(table), groups, cells, claim, provenance, recoding)
 
 
-def _rest(table: Table) -> pd.DataFrame:
+def _passthrough(table: Table) -> pd.DataFrame:
     quasi = {a.name for a in table.schema.quasi_identifiers}
     return table.frame[[name for name in table.frame.columns if name not in quasi]]

@@ -1,4 +1,4 @@
-"""Judge a released file by the file alone: its texts are all a privacy model needs."""
+"""Evaluate a released file by the file alone: its texts are all a privacy model needs."""
 
 from __future__ import annotations
 
@@ -23,11 +23,10 @@ def check_released(
     ``schema`` is that of the original table; without ``persons`` rows are counted.
     """
     for model in models:
-        fine = fine_classes(released, schema, model, persons)
-        if not fine.all():
-            raise PrivacyViolationError(
-                f"The release does not keep {model}: {int((~fine).sum())} of {len(fine)} equivalence classes break it."
-            )
+        satisfied = fine_classes(released, schema, model, persons)
+        if not satisfied.all():
+            broken = f"{int((~satisfied).sum())} of {len(satisfied)} equivalence classes break it"
+            raise PrivacyViolationError(f"The release does not keep {model}: {broken}.")
 
 
 def fine_classes(
@@ -35,7 +34,9 @@ def fine_classes(
 ) -> BoolArray:
     """Which classes of the file keep ``model``."""
     rows = Rows(released.frame, schema, persons)
-    return model.judge(rows, ~released.suppressed).fine(released.classes, lambda: cells_of_classes(released, schema))
+    return model.evaluator(rows, ~released.suppressed).satisfied(
+        released.classes, lambda: cells_of_classes(released, schema)
+    )
 
 
 def cells_of_classes(released: ReleasedFrame, schema: Schema) -> Mapping[str, Cells]:

@@ -77,7 +77,7 @@ def claimed_models(claim: Mapping[str, Any]) -> list[Promise]:
         raise DataError("The claim of the manifest cannot be read.") from None
 
 
-def judge_claim(
+def evaluate_claim(
     released: ReleasedFrame, schema: Schema, models: Sequence[Promise], persons: NDArray[Any] | None = None
 ) -> list[Verdict]:
     """A verdict on every model.
@@ -101,11 +101,11 @@ def _judged(
     blind = schema.person_id is not None and persons is None
     for model in models:
         doubt = _doubt(model)
-        fine = None if doubt else _fine(released, schema, model, people, persons)
-        if fine is None:
+        satisfied = None if doubt else _fine(released, schema, model, people, persons)
+        if satisfied is None:
             yield Verdict(model, None, 0, classes.count, doubt or "population")
             continue
-        broken = int((~fine).sum())
+        broken = int((~satisfied).sum())
         # a class of few rows has no more people than rows; the other models may turn either way
         sure = not blind or (broken > 0 and isinstance(model, KAnonymity))
         yield (

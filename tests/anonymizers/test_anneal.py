@@ -28,7 +28,7 @@ from tests.anonymizers.test_contract import check_contract
 
 @pytest.fixture(scope="module")
 def adult() -> Table:
-    return load("adult").take(np.arange(0, 30000, 15))
+    return load("adult").select_rows(np.arange(0, 30000, 15))
 
 
 # ---- what must hold -------------------------------------------------------------------------------------------------
@@ -144,11 +144,11 @@ def test_blocks_find_most_of_the_nearest(adult: Table, monkeypatch: pytest.Monke
 
 def test_recombination_finds_the_best_of_both(adult: Table) -> None:
     rng = np.random.default_rng(0)
-    halves = [adult.take(np.arange(i, i + 20)) for i in (0, 20)]
+    halves = [adult.select_rows(np.arange(i, i + 20)) for i in (0, 20)]
     bad = np.arange(20, dtype=np.int32) // 5  # groups in the order of the file
     good = [run(make_problem(half, "ncp", 5, None, rng), Trials(20_000), COOLING["ncp"], rng).labels for half in halves]
     first, second = np.concatenate([good[0], bad + 9]), np.concatenate([bad, good[1] + 9])
-    whole = make_problem(adult.take(np.arange(40)), "ncp", 5, None, rng)
+    whole = make_problem(adult.select_rows(np.arange(40)), "ncp", 5, None, rng)
 
     def cost(labels: IntArray) -> float:
         groups = np.unique(labels, return_inverse=True)[1].astype(np.int32)

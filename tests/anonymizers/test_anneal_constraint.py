@@ -39,7 +39,7 @@ def table() -> Table:
     """A part of a table with a sensitive column of two values, and another of a few more."""
     adult = load("adult")
     rows = np.random.default_rng(0).choice(len(adult), 400, replace=False)
-    return adult.take(rows)
+    return adult.select_rows(rows)
 
 
 @pytest.mark.parametrize("requirement", REQUIREMENTS)
@@ -62,7 +62,7 @@ def test_rules_say_what_models_say(table: Table, requirement: str, data: st.Data
     said = _all_keep(kernel, 0, len(after), leaves, joins)
     labels = np.ones(len(table), dtype=np.int32)
     labels[table.distinct.order[after]] = 0
-    judged = claim.judge(Rows.of(table), np.ones(len(table), dtype=bool)).fine(Groups(labels, 2), dict)
+    judged = claim.evaluator(Rows.from_table(table), np.ones(len(table), dtype=bool)).satisfied(Groups(labels, 2), dict)
     assert said == judged[0]
 
 

@@ -31,7 +31,7 @@ STOPPED = ("The search was stopped before its budget was used.",)
 
 @pytest.fixture(scope="module")
 def adult() -> Table:
-    return load("adult").take(np.arange(0, 30000, 10))
+    return load("adult").select_rows(np.arange(0, 30000, 10))
 
 
 def test_every_class_lies_in_one_block(adult: Table) -> None:
@@ -111,7 +111,7 @@ def interrupt():
 
 if __name__ == "__main__":
     threading.Thread(target=interrupt, daemon=True).start()
-    table = load("adult").take(np.arange(0, 30000, 10))
+    table = load("adult").select_rows(np.arange(0, 30000, 10))
     begin = time.perf_counter()
     release = Blocks(k=5, block_size=700, seconds=600, workers=2).anonymize(table, rng=0)
     print(json.dumps({"notes": release.provenance.notes, "seconds": time.perf_counter() - begin}))
@@ -132,7 +132,7 @@ import ray
 from fedanon.anonymizers.blocks import Blocks
 from fedanon.datasets import load
 
-table = load("adult").take(np.arange(0, 30000, 10))
+table = load("adult").select_rows(np.arange(0, 30000, 10))
 release = Blocks(k=5, block_size=700, iterations=20_000, workers=2, engine="ray").anonymize(table, rng=3)
 assert not ray.is_initialized(), "the cluster ends with the work"
 print(json.dumps(release.groups.labels.tolist()))
@@ -152,7 +152,7 @@ from fedanon.anonymizers.blocks import Blocks
 from fedanon.anonymizers.progress import watching
 from fedanon.datasets import load
 
-table = load("adult").take(np.arange(0, 30000, 10))
+table = load("adult").select_rows(np.arange(0, 30000, 10))
 ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
 with watching(lambda share, loss: False):
     method = Blocks(k=5, block_size=700, iterations=400_000, workers=2, engine="ray")
@@ -181,7 +181,7 @@ def test_loss_and_risk_are_those_of_the_blocks_put_together(adult: Table, tmp_pa
     rng = np.random.default_rng(0)
     blocks = method.blocks(adult, rng)
     parts = [
-        (rows, part := adult.take(rows), method.inner(1.0).anonymize(part, rng=stream))
+        (rows, part := adult.select_rows(rows), method.inner(1.0).anonymize(part, rng=stream))
         for rows, stream in zip(blocks, rng.spawn(len(blocks)), strict=True)
     ]
     assert len(parts) > 3

@@ -118,7 +118,7 @@ def smallest_class(release: Release, table: Table, published: pd.DataFrame) -> i
 
 def check_recode(release: Release, table: Table) -> None:
     """Recoding rows gives cells of the right length and nothing outside the schema."""
-    some = table.take(np.arange(0, len(table), 2))
+    some = table.select_rows(np.arange(0, len(table), 2))
     recoded = release.recode(some)
     assert len(recoded.to_frame()) == len(some)
 
@@ -132,7 +132,7 @@ def test_row_order_does_not_matter(name: str, variant: dict[str, object]) -> Non
         if table.n_persons < 2 or table.persons is not None:
             return
         quasi = [a.name for a in table.schema.quasi_identifiers]
-        shuffled = table.take(np.random.default_rng(seed).permutation(len(table)))
+        shuffled = table.select_rows(np.random.default_rng(seed).permutation(len(table)))
         first = anonymizer.anonymize(table, rng=seed).to_frame()[quasi]
         second = anonymizer.anonymize(shuffled, rng=seed).to_frame()[quasi]
         pd.testing.assert_frame_equal(

@@ -19,7 +19,7 @@ RULES = ["lca", "centroid", "most_common_record", "most_common_value"]
 
 @pytest.fixture(scope="module")
 def adult() -> Table:
-    return load("adult").take(np.arange(0, 30_000, 10))
+    return load("adult").select_rows(np.arange(0, 30_000, 10))
 
 
 @pytest.mark.parametrize("rule", RULES)

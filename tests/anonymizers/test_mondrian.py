@@ -53,7 +53,7 @@ def test_too_few_in_the_pool_join_the_smallest_child() -> None:
 
 
 def test_pooling_loses_less_than_the_strict_rule_on_adult() -> None:
-    table = load("adult").take(np.arange(5_000))
+    table = load("adult").select_rows(np.arange(5_000))
     pooled, strict = (Mondrian(k=5, strict_children=s).anonymize(table, rng=0) for s in (False, True))
     assert ncp(table, pooled) < ncp(table, strict)
 

@@ -138,7 +138,7 @@ def test_a_cut_is_stopped_that_would_make_a_uniform_class() -> None:
 @pytest.mark.parametrize("variant", [{}, {"relaxed": True}, {"strict_children": True}])
 def test_a_model_that_always_holds_stops_no_cut(variant: dict[str, bool]) -> None:
     """Cutting breadth-first, a model in hand, gives the regions of the plain recursion."""
-    table = load("adult").take(np.arange(2_000))
+    table = load("adult").select_rows(np.arange(2_000))
     plain = Mondrian(k=4, **variant).anonymize(table, rng=0)
     required = Mondrian(k=4, require="alpha=1:income", enforce="stop", **variant).anonymize(table, rng=0)
     pd.testing.assert_frame_equal(plain.to_frame(), required.to_frame())
@@ -174,7 +174,7 @@ def test_a_population_needs_true_cells(tmp_path: Path) -> None:
 
 
 def test_a_merged_cluster_keeps_the_record_that_stands_for_it() -> None:
-    table = load("adult").take(np.arange(600))
+    table = load("adult").select_rows(np.arange(600))
     plain, diverse = (Gfkmc(k=5, profile="paper", require=r).anonymize(table, rng=0) for r in ("", "l=2:income"))
     cells = {name: set(plain.cells[name].texts()) for name in plain.cells}
     assert diverse.classes.count < plain.classes.count
@@ -182,7 +182,7 @@ def test_a_merged_cluster_keeps_the_record_that_stands_for_it() -> None:
 
 
 def test_more_is_lost_the_more_is_required_and_less_by_merging_than_by_stopping() -> None:
-    table = load("adult").take(np.arange(0, 30_000, 10))
+    table = load("adult").select_rows(np.arange(0, 30_000, 10))
     plain, close, closer = (ncp(table, Mondrian(k=10, require=r).anonymize(table, rng=0)) for r in ("", T3, T2))
     assert plain < close < closer < 0.5
     assert closer < ncp(table, Mondrian(k=10, require=T2, enforce="stop").anonymize(table, rng=0))

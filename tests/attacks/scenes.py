@@ -17,7 +17,7 @@ from fedanon.datasets import load
 @cache
 def table_of(dataset: str, rows: int | None = None) -> Table:
     table = load(dataset)
-    return table if rows is None else table.take(range(rows))
+    return table if rows is None else table.select_rows(range(rows))
 
 
 @cache

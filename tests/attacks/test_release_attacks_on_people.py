@@ -77,8 +77,8 @@ def test_people_outside_are_no_easier_to_guess_than_members() -> None:
 
 
 def test_merged_classes_are_unions_of_whole_groups() -> None:
-    before = Groups.of(np.array([0, 0, 1, 1, 2, 2, 3, 3]))
-    after = Groups.of(np.array([0, 0, 0, 0, 1, 1, 2, 1]))
+    before = Groups.from_labels(np.array([0, 0, 1, 1, 2, 2, 3, 3]))
+    after = Groups.from_labels(np.array([0, 0, 0, 0, 1, 1, 2, 1]))
     # class 0 is the union of two groups; a group is torn between 1 and 2
     assert merged_classes(after, before).tolist() == [True, False, False]
     assert not merged_classes(before, before).any()

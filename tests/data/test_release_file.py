@@ -58,7 +58,7 @@ def release(table) -> Release:
     tree = table.columns[1].hierarchy
     nodes = np.array([tree.nodes["Medicine"], tree.nodes["ortho"]], dtype=np.int32)
     cells = {"age": Intervals(np.array([20.0, 50.0]), np.array([24.0, 50.0])), "ward": Nodes(nodes, tree)}
-    groups = Groups.of(np.array([0, 0, 1, 1, -1]))
+    groups = Groups.from_labels(np.array([0, 0, 1, 1, -1]))
     return release_of(table, groups, cells, claim=Pairs(), provenance=SOURCE, recoding=NearestGroup())
 
 
@@ -102,11 +102,11 @@ def test_no_claim_is_said_plainly(release, table, tmp_path):
 
 
 def test_a_broken_claim_writes_nothing(release, table, tmp_path):
-    broken = replace(release, groups=Groups.of(np.array([0, 0, 1, -1, -1])))
+    broken = replace(release, groups=Groups.from_labels(np.array([0, 0, 1, -1, -1])))
     with pytest.raises(PrivacyViolationError):
         write_release(broken, table, tmp_path / "out.csv")
     with pytest.raises(PrivacyViolationError, match="5 rows, its table 2"):
-        write_release(release, table.take([0, 1]), tmp_path / "out.csv")
+        write_release(release, table.select_rows([0, 1]), tmp_path / "out.csv")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -146,7 +146,7 @@ def test_awkward_cells_come_back(tmp_path):
     schema = Schema((Categorical("=col", Role.QUASI_IDENTIFYING, Hierarchy.flat(labels)),))
     table = Table.from_frame(pd.DataFrame({"=col": labels}), schema)
     cells = {"=col": Nodes(np.arange(len(labels), dtype=np.int32), table.columns[0].hierarchy)}
-    groups = Groups.of(np.arange(len(labels)))
+    groups = Groups.from_labels(np.arange(len(labels)))
     release = release_of(table, groups, cells, claim=None, provenance=SOURCE, recoding=NearestGroup())
     path = write_release(release, table, tmp_path / "out.csv")
     assert read_release(path, schema).frame["=col"].tolist() == labels
@@ -171,6 +171,6 @@ def test_files_that_are_no_release(schema, tmp_path, text, match):
 
 
 def test_whole_numbers_stay_whole_beside_hidden_rows(release, table):
-    frame = replace(release, rest=release.rest.assign(note=np.arange(5))).to_frame()
+    frame = replace(release, passthrough=release.passthrough.assign(note=np.arange(5))).to_frame()
     assert frame["note"].astype("string").fillna("").tolist() == ["0", "1", "2", "3", ""]
     assert frame.columns.tolist() == ["age", "ward", "diagnosis", "note"]

@@ -35,7 +35,7 @@ def test_they_are_read_at_the_border_and_follow_the_rows() -> None:
     assert table.weights.tolist() == [2, 5, 5, 10]
     assert table.households is not None
     assert table.households.tolist() == [1, 0, 1, 2]
-    few = table.take([3, 0])
+    few = table.select_rows([3, 0])
     assert few.weights is not None
     assert few.weights.tolist() == [10, 2]
     assert few.households is not None

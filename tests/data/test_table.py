@@ -121,10 +121,10 @@ def test_duplicate_ids_are_one_person():
 
 def test_one_row_and_some_rows():
     table = of(AGE, ["40", "10", "30", "10"])
-    some = table.take([3, 0])
+    some = table.select_rows([3, 0])
     assert some.columns[0].values.tolist() == [10, 40]
     assert some.codes[:, 0].tolist() == [0, 1]
-    assert len(table.take([2])) == 1
+    assert len(table.select_rows([2])) == 1
 
 
 def test_the_hash_sees_rows_and_schema():

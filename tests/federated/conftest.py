@@ -20,7 +20,7 @@ ROWS = 1_500
 
 @lru_cache
 def first_rows() -> Table:
-    return load("adult").take(np.arange(ROWS))
+    return load("adult").select_rows(np.arange(ROWS))
 
 
 @pytest.fixture(autouse=True)

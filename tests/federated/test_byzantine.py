@@ -48,7 +48,7 @@ def small_adult(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @lru_cache
 def enough_rows() -> Table:
-    return load("adult").take(np.arange(ROWS))
+    return load("adult").select_rows(np.arange(ROWS))
 
 
 def hostile(model: str = "lr", count: int = 3, **more: Any) -> RunSettings:

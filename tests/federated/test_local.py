@@ -46,7 +46,7 @@ def test_same_seed_same_bytes(model: str) -> None:
 def test_equals_a_plain_loop() -> None:
     chosen = settings("lr", rounds=6, **ANONYMOUS)
     parts = partition_rows("adult", "iid", 5, 0)
-    nodes = [Node(whole_table("adult").take(rows), chosen, i) for i, rows in enumerate(parts)]
+    nodes = [Node(whole_table("adult").select_rows(rows), chosen, i) for i, rows in enumerate(parts)]
     parameters = make_model(chosen).initial(nodes[0].encoding.width)
     for number in range(1, 7):
         updates = [node.train(parameters, number) for node in nodes]
@@ -60,7 +60,7 @@ def test_equals_a_plain_loop() -> None:
 @pytest.mark.parametrize("model", ["lr", "mlp"])
 def test_one_client_equals_local_training(model: str) -> None:
     chosen = settings(model, clients=1, rounds=5)
-    node = Node(whole_table("adult").take(partition_rows("adult", "iid", 1, 0)[0]), chosen, 0)
+    node = Node(whole_table("adult").select_rows(partition_rows("adult", "iid", 1, 0)[0]), chosen, 0)
     parameters = node.model.initial(node.encoding.width)
     for number in range(1, 6):
         parameters = node.train(parameters, number).parameters

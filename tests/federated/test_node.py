@@ -71,7 +71,7 @@ def test_the_published_split_is_that_of_scikit_learn() -> None:
 
     table = first_rows()
     for rows in (1_500, 1_001, 7):
-        node = PublishedNode(table.take(np.arange(rows)), settings(protocol="as_published"), 0)
+        node = PublishedNode(table.select_rows(np.arange(rows)), settings(protocol="as_published"), 0)
         for ours, theirs in zip(
             node._rows, train_test_split(np.arange(rows), test_size=0.3, random_state=42), strict=True
         ):

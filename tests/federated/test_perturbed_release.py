@@ -29,7 +29,7 @@ def test_a_federation_learns_from_changed_values(method: str, parameters: dict[s
 @pytest.mark.parametrize(("method", "parameters"), METHODS)
 def test_features_stay_within_the_declared_range(method: str, parameters: dict[str, float]) -> None:
     chosen = settings("lr", method=method, method_settings=parameters)
-    node = Node(whole_table("adult").take(partition_rows("adult", "iid", 5, 0)[0]), chosen, 0)
+    node = Node(whole_table("adult").select_rows(partition_rows("adult", "iid", 5, 0)[0]), chosen, 0)
     age = node.release.schema["age"]
     assert isinstance(age, Numeric)
     published = node.release.to_frame()["age"].astype(float)

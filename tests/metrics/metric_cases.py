@@ -35,7 +35,7 @@ def released(
     table: Table, labels: Sequence[int], cells: Mapping[str, Cells] | None = None, claim: Claim | None = None
 ) -> Release:
     """A release of given groups (-1 suppresses) with given cells; the smallest cells where none are given."""
-    groups = Groups.of(np.array(labels))
+    groups = Groups.from_labels(np.array(labels))
     published = {**publish_smallest_cells(table, groups), **(cells or {})}
     provenance = Provenance("by hand", {}, None, "0", table.sha256, table.schema.sha256)
     return release_of(table, groups, published, claim=claim, provenance=provenance, recoding=NearestGroup())

@@ -40,7 +40,7 @@ def test_evaluate_refuses_what_does_not_belong_together() -> None:
     table = wards()
     release = released(table, WARD_GROUPS)
     with pytest.raises(ConfigError, match="6 rows"):
-        evaluate(table.take([0, 1]), release)
+        evaluate(table.select_rows([0, 1]), release)
     with pytest.raises(UnknownComponentError, match="Did you mean 'ncp'"):
         evaluate(table, release, ["npc"])
 
@@ -48,7 +48,7 @@ def test_evaluate_refuses_what_does_not_belong_together() -> None:
 def test_metrics_of_a_recoded_release() -> None:
     table = wards()
     release = released(table, WARD_GROUPS)
-    few = table.take([3, 4])  # one of the two groups stays empty
+    few = table.select_rows([3, 4])  # one of the two groups stays empty
     values = evaluate(few, release.recode(few))
     assert values["ncp"] == 0.0
     assert values["truthfulness"] == 1.0

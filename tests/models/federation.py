@@ -28,7 +28,7 @@ def releases(table: Table, anonymizer: Anonymizer, clients: int) -> tuple[list[R
     parts = partition.iid(table, clients, np.random.default_rng(0))
     test = np.concatenate([part[::5] for part in parts])
     train = [np.setdiff1d(part, part[::5]) for part in parts]
-    return [anonymizer.anonymize(table.take(rows), rng=0) for rows in train], table.take(test)
+    return [anonymizer.anonymize(table.select_rows(rows), rng=0) for rows in train], table.select_rows(test)
 
 
 def run(model: Model, released: list[Release], encoding: Encoding, rounds: int) -> Parameters:

@@ -50,7 +50,7 @@ def published(labels: list[int], age: Intervals | Numbers, ward: list[str], tabl
     nodes = np.array([WARD.nodes[label] for label in ward], dtype=np.int32)
     cells = {"age": age, "ward": Nodes(nodes, WARD)}
     origin = Provenance("test", {}, 0, "0", "", "")
-    groups = Groups.of(np.array(labels))
+    groups = Groups.from_labels(np.array(labels))
     return release_of(table, groups, cells, claim=None, provenance=origin, recoding=NearestGroup())
 
 
@@ -107,7 +107,7 @@ def test_numeric_column_published_by_a_taxonomy() -> None:
     years = Hierarchy.from_nested({"young": ["20", "30"], "old": ["50", "60"]})
     release = published([0, 0, 1, 1], Numbers(np.zeros(2)), ["*", "*"])
     cells = {**release.cells, "age": Nodes(np.array([years.nodes["old"], years.nodes["30"]], dtype=np.int32), years)}
-    release = Release(SCHEMA, release.rest, release.groups, cells, None, release.provenance, release.recoding)
+    release = Release(SCHEMA, release.passthrough, release.groups, cells, None, release.provenance, release.recoding)
     np.testing.assert_allclose(Encoding.of(SCHEMA, ["age"]).release(release)[:, 0], [0.875, 0.875, 0.25, 0.25])
 
 
@@ -164,7 +164,7 @@ def test_target() -> None:
     np.testing.assert_array_equal(target(TABLE, SCHEMA), [1, 0, 1, 0])
     np.testing.assert_array_equal(target(FRAME, SCHEMA), [1, 0, 1, 0])
     np.testing.assert_array_equal(target(TWO_GROUPS, SCHEMA), [1, 0, 1])
-    adult = load("adult").take(np.arange(50))
+    adult = load("adult").select_rows(np.arange(50))
     np.testing.assert_array_equal(target(adult, adult.schema), adult.frame["income"] == ">50K")
 
 

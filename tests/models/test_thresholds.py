@@ -62,7 +62,7 @@ def test_with_more_values_than_bins_few_rows_change_sides() -> None:
 
 def sent_by(method: str, thresholds: str, **settings: int) -> tuple[Tree, np.ndarray]:
     """The first tree of a node, and the raw features of its people."""
-    table = load("adult").take(range(400))
+    table = load("adult").select_rows(range(400))
     encoding = Encoding.of(table.schema)
     model = BoostedTrees(thresholds=thresholds)
     data = model.training_data(ANONYMIZERS[method](**settings).anonymize(table, rng=0), encoding, 0)

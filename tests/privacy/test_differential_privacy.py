@@ -45,7 +45,7 @@ def claim_of(release: Release) -> DifferentialPrivacy:
 
 
 def test_the_change_of_all_means_together() -> None:
-    groups = Groups.of(np.repeat([0, 1, 2], [2, 2, 4]))
+    groups = Groups.from_labels(np.repeat([0, 1, 2], [2, 2, 4]))
     change = Sensitivity.of_means(groups, columns=3)
     assert change.l1 == pytest.approx(3 * (1 / 2 + 1 / 2 + 1 / 4))
     assert change.l2 == pytest.approx(np.sqrt(3 * (1 / 4 + 1 / 4 + 1 / 16)))
@@ -81,7 +81,7 @@ def test_smaller_groups_than_the_noise_is_for_are_refused(release: Release, tabl
 
 def test_columns_without_noise_are_refused(release: Release, table: Table) -> None:
     with pytest.raises(PrivacyViolationError, match="columns without noise: note"):
-        verify(replace(release, rest=table.frame[["note"]]), table)
+        verify(replace(release, passthrough=table.frame[["note"]]), table)
 
 
 def test_the_order_of_the_table_is_refused(release: Release, table: Table) -> None:

@@ -24,7 +24,7 @@ def a_release() -> tuple[Table, Release]:
 
 
 def claimed(release: Release, people: list[int], **more: int) -> Release:
-    evidence = FederationCount.of(release.cells, people, clients=4)
+    evidence = FederationCount.from_cells(release.cells, people, clients=4)
     return replace(release, claim=KAnonymity(scope="federation", evidence=evidence, **more))
 
 
@@ -50,7 +50,7 @@ def test_the_count_must_reach_k_in_every_class() -> None:
 def test_a_count_of_other_cells_shows_nothing() -> None:
     table, release = a_release()
     other = Mondrian(k=6).anonymize(table, rng=0)
-    evidence = FederationCount.of(other.cells, [99], clients=4)
+    evidence = FederationCount.from_cells(other.cells, [99], clients=4)
     with pytest.raises(PrivacyViolationError, match="2 of 2"):
         verify(replace(release, claim=KAnonymity(k=2, scope="federation", evidence=evidence)), table)
 

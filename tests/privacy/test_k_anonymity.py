@@ -27,7 +27,7 @@ def visits(ages: list[int], who: list[str]) -> Table:
 
 def test_people_are_counted_not_rows() -> None:
     table = visits([20, 20, 20, 70, 70, 70], ["ann", "ann", "ann", "bob", "cyd", "dan"])
-    groups = Groups.of(np.array([0, 0, 0, 1, 1, 1]))
+    groups = Groups.from_labels(np.array([0, 0, 0, 1, 1, 1]))
     assert people(table, groups).tolist() == [1, 3]
     release = Mondrian(k=2).anonymize(table, rng=0)
     assert people(table, release.classes).min() >= 2
@@ -55,14 +55,16 @@ def test_a_broken_claim_is_refused_with_counts() -> None:
 def test_the_claim_is_judged_on_published_cells_not_on_the_method_s_groups() -> None:
     table, release = a_release()
     cells = release.cells["age"]
-    split = replace(release, groups=Groups.of(np.arange(6)), cells={"age": cells.take(release.groups.labels)})
+    split = replace(
+        release, groups=Groups.from_labels(np.arange(6)), cells={"age": cells.select(release.groups.labels)}
+    )
     verify(split, table)  # six groups, but still two classes of three
 
 
 def test_a_release_of_other_rows_or_columns_is_refused() -> None:
     table, release = a_release()
     with pytest.raises(PrivacyViolationError, match="6 rows, its table 3"):
-        verify(release, table.take([0, 1, 2]))
+        verify(release, table.select_rows([0, 1, 2]))
     with pytest.raises(PrivacyViolationError, match="no cells for: age"):
         verify(replace(release, cells={}), table)
 

@@ -20,7 +20,7 @@ from fedanon.data.hierarchy import Hierarchy
 from fedanon.data.schema import Categorical, FreeText, Numeric, Role, Schema
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError, PrivacyViolationError, SchemaError
-from fedanon.privacy.base import PrivacyModel, Rows, judge_release
+from fedanon.privacy.base import PrivacyModel, Rows, satisfied_classes
 from fedanon.privacy.models.t_closeness import equal_distance, hierarchical_distance, ordered_distance
 from fedanon.privacy.requirements import known_models, parse_requirements
 from tests.privacy.generated import ILLNESS, generate, requirement
@@ -34,14 +34,14 @@ def rows_of(classes: list[str], *, attribute: str = "text", persons: list[int] |
     column = {"text": FreeText("s", Role.SENSITIVE), "number": Numeric("s", Role.SENSITIVE, 0, 20)}[attribute]
     schema = Schema((column, Numeric("age", Role.QUASI_IDENTIFYING, 0, 9)))
     people = None if persons is None else np.array(persons)
-    return Rows(pd.DataFrame({"s": values}), schema, people), Groups.of(labels)
+    return Rows(pd.DataFrame({"s": values}), schema, people), Groups.from_labels(labels)
 
 
 def kept(require: str, classes: list[str], **how: object) -> list[bool]:
     (model,) = parse_requirements(require)
     assert isinstance(model, PrivacyModel)
     rows, groups = rows_of(classes, **how)  # type: ignore[arg-type]
-    return list(model.judge(rows, ~groups.suppressed).fine(groups, dict))
+    return list(model.evaluator(rows, ~groups.suppressed).satisfied(groups, dict))
 
 
 # ---- diversity ------------------------------------------------------------------------------------------------------
@@ -138,16 +138,16 @@ def test_a_missing_value_is_a_value_of_its_own() -> None:
     rows = rows._replace(frame=pd.DataFrame({"s": ["a", "a", None, "a", "a", "b"]}))
     (model,) = parse_requirements("l=2:s")
     assert isinstance(model, PrivacyModel)
-    assert model.judge(rows, ~groups.suppressed).fine(groups, dict).tolist() == [True, True]
+    assert model.evaluator(rows, ~groups.suppressed).satisfied(groups, dict).tolist() == [True, True]
 
 
 def test_suppressed_rows_are_not_what_classes_are_compared_with() -> None:
     (model,) = parse_requirements("t=0:s")
     assert isinstance(model, PrivacyModel)
     rows, _ = rows_of(["ab", "ab", "bbbb"])
-    groups = Groups.of(np.array([0, 0, 1, 1, -1, -1, -1, -1]))
-    assert model.judge(rows, ~groups.suppressed).fine(groups, dict).all()
-    assert not model.judge(rows, np.ones(8, dtype=bool)).fine(groups, dict).any()
+    groups = Groups.from_labels(np.array([0, 0, 1, 1, -1, -1, -1, -1]))
+    assert model.evaluator(rows, ~groups.suppressed).satisfied(groups, dict).all()
+    assert not model.evaluator(rows, np.ones(8, dtype=bool)).satisfied(groups, dict).any()
 
 
 # ---- population -----------------------------------------------------------------------------------------------------
@@ -163,7 +163,7 @@ def test_people_of_the_population_are_counted_in_published_cells(tmp_path: Path)
     table = aged([1, 3, 50, 60])
     release = Mondrian(k=2).anonymize(table, rng=0)  # [1, 3] and [50, 60]: 4 and 2 of the population
     verdicts = {
-        require: judge_release(parse_requirements(f"{require.format(file)}")[0], release, table).tolist()  # type: ignore[arg-type]
+        require: satisfied_classes(parse_requirements(f"{require.format(file)}")[0], release, table).tolist()  # type: ignore[arg-type]
         for require in ("k_map=3:{}", "presence=0.6:{}", "presence=1:{}", "presence=1:{}:low=0.1")
     }
     assert list(verdicts.values()) == [[True, False], [True, False], [True, True], [False, False]]
@@ -213,7 +213,7 @@ def test_two_checkers_agree_whether_a_model_holds(tmp_path: Path) -> None:
         (model,) = parse_requirements(require)
         assert isinstance(model, PrivacyModel)
         persons = None if case.table.persons is None else case.table.persons.tolist()
-        ours = bool(judge_release(model, release, case.table).all())
+        ours = bool(satisfied_classes(model, release, case.table).all())
         assert ours == Published(release.to_frame(), case.table.schema, persons).holds(require), require
         seen[require.split("=")[0], ours] += 1
     assert {name for name, _ in seen} == set(known_models())
@@ -241,4 +241,4 @@ def test_distances_need_an_order_or_a_taxonomy() -> None:
     rows = rows._replace(schema=replace(rows.schema, attributes=(tree, *rows.schema.attributes[1:])))
     (model,) = parse_requirements("t=0.3:s:hierarchical")
     with pytest.raises(SchemaError, match="'s' has 1 values its taxonomy does not list"):
-        model.judge(rows, ~groups.suppressed).fine(groups, dict)  # type: ignore[union-attr]
+        model.evaluator(rows, ~groups.suppressed).satisfied(groups, dict)  # type: ignore[union-attr]

@@ -59,7 +59,7 @@ def job(release: Release, table: Table, file: Path, text: str, number: str) -> d
 
 def ours(release: Release, table: Table, text: str, number: str) -> dict[str, float]:
     """The numbers the models compare with their bounds."""
-    rows = Rows(release.rest, release.schema, None)
+    rows = Rows(release.passthrough, release.schema, None)
     everyone = np.ones(len(table), dtype=bool)
     of_text, of_number = (Counter(rows, name, everyone).counts(release.classes) for name in (text, number))
     ratio = of_text.shares / of_text.whole_shares
@@ -109,7 +109,7 @@ def test_pycanon_finds_the_same_numbers_and_every_claim_kept(oracle: Path, tmp_p
 
 @pytest.mark.slow
 def test_pycanon_agrees_on_adult(oracle: Path, tmp_path: Path) -> None:
-    table = load("adult").take(np.arange(3_000))
+    table = load("adult").select_rows(np.arange(3_000))
     release = ANONYMIZERS["mondrian"](k=10, require="l=2:income,t=0.2:income").anonymize(table, rng=0)
     (found,) = ask(oracle, [job(release, table, tmp_path / "adult.csv", "income", "hours-per-week")])
     assert found["k"] >= 10

@@ -90,9 +90,9 @@ def printed_model(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.usefixtures("printed_model")
 def test_a_model_is_added_by_one_file() -> None:
-    table = load("adult").take(np.arange(400))
+    table = load("adult").select_rows(np.arange(400))
     release = Mondrian(k=5, require="majority=3:relationship,l=2:income").anonymize(table, rng=0)
-    shares = release.rest["relationship"].groupby(release.classes.labels).value_counts(normalize=True)
+    shares = release.passthrough["relationship"].groupby(release.classes.labels).value_counts(normalize=True)
     assert shares.max() <= 0.5
     assert release.claim is not None
     assert "no value of 'relationship' held by more than half" in release.claim.describe()

@@ -81,8 +81,8 @@ def train(clients: int, rows: int, **settings: Any) -> dict[str, str]:
     """Run a federation over the first rows of Adult; its global model, and what it scored and whom it left out."""
     nested = {name: json.dumps(value) if isinstance(value, dict) else value for name, value in settings.items()}
     chosen = RunSettings(clients=clients, **nested)
-    table = load("adult").take(np.arange(clients * rows))
-    nodes = [make_node(table.take(np.arange(rows) * clients + i), chosen, i) for i in range(clients)]
+    table = load("adult").select_rows(np.arange(clients * rows))
+    nodes = [make_node(table.select_rows(np.arange(rows) * clients + i), chosen, i) for i in range(clients)]
     outcome = simulate_nodes(nodes, chosen).outcome
     said = {"rounds": outcome.rounds, "rejected": outcome.rejected, "suspects": outcome.suspects}
     return {"model": "".join(map(array_text, outcome.parameters)), "scores": steady_json(said, RENAMED)}

@@ -66,7 +66,7 @@ class Anneal(KAnonymizer):
     def draft(self, table: Table, rng: Rng) -> Draft:
         """The best partition found, with a note if the search was stopped."""
         labels, stopped = self.search(table, rng)
-        groups = merge_short_groups(table, Groups.of(labels), KAnonymity(k=self.k))
+        groups = merge_short_groups(table, Groups.from_labels(labels), KAnonymity(k=self.k))
         notes = ("The search was stopped before its budget was used.",) if stopped else ()
         return Draft(groups, self.publish_groups(table, groups), NearestGroup(), notes)
 

@@ -154,7 +154,7 @@ def metric_groups(costs: Any, k: int, rng: Rng) -> Labels:
 
 def split_large(labels: NDArray[Any], k: int) -> Labels:
     """Classes of 2k records and more in even parts of k to 2k - 1; neither objective can lose by it."""
-    groups = Groups.of(labels)
+    groups = Groups.from_labels(labels)
     parts = np.maximum(groups.sizes // k, 1)
     first = np.concatenate([[0], np.cumsum(parts)[:-1]])
     group = groups.labels[groups.order]
@@ -213,7 +213,9 @@ def record_rule(table: Table, model: PrivacyModel) -> RecordRule | None:
     if not isinstance(model, SensitiveModel):
         return None
     everyone = np.ones(len(table), dtype=bool)
-    counts = Counter(Rows.of(table), model.column, everyone).counts(Groups(np.zeros(len(table), dtype=np.int32), 1))
+    counts = Counter(Rows.from_table(table), model.column, everyone).counts(
+        Groups(np.zeros(len(table), dtype=np.int32), 1)
+    )
     if counts.values.size > MOST_VALUES or (rule := model.count_rule(counts)) is None:
         return None
     places = np.zeros(counts.values.size, dtype=np.int32)
@@ -233,7 +235,7 @@ def keeping_start(table: Table, start: NDArray[np.int32], claim: Combined) -> ND
     order = table.distinct.order
     labels = np.empty(len(table), dtype=np.int32)
     labels[order] = start
-    groups = Groups.of(labels)
+    groups = Groups.from_labels(labels)
 
     def publish(merged: Groups) -> Any:
         return publish_smallest_cells(table, merged)

@@ -190,7 +190,7 @@ def _pool(problem: Problem, found: Sequence[Labels]) -> tuple[list[NDArray[np.in
     classes: dict[bytes, NDArray[np.int64]] = {}
     costs: list[float] = []
     for labels in found:
-        groups = Groups.of(labels)
+        groups = Groups.from_labels(labels)
         settle(problem.costs, room, groups.labels)
         for number, members in enumerate(np.split(groups.order, groups.starts[1:])):
             key = members.tobytes()

@@ -108,7 +108,7 @@ class _Lattice:
     def groups(self, node: Node) -> Groups:
         """The classes of a node, without the suppressed records."""
         labels = np.where(self._suppressed(node), SUPPRESSED, self._classes(node))
-        return Groups.of(labels[self._table.distinct.labels])
+        return Groups.from_labels(labels[self._table.distinct.labels])
 
     def _part(self, share: FloatArray) -> FloatArray:
         """A column's part of the sum: a mean is minimal where the sum is, a product where the sum of logarithms is."""
@@ -134,14 +134,14 @@ class _Lattice:
 
     def _broken(self, node: Node, claim: Combined) -> NDArray[np.bool_]:
         """As :meth:`_suppressed`, for people and models beyond k: what is left is judged until all of it holds."""
-        distinct, rows = self._table.distinct, Rows.of(self._table)
+        distinct, rows = self._table.distinct, Rows.from_table(self._table)
         classes, dropped = self._classes(node), np.zeros(distinct.count, dtype=bool)
         while not dropped.all():
-            groups = Groups.of(np.where(dropped, SUPPRESSED, classes)[distinct.labels])
-            fine = claim.judge(rows, ~groups.suppressed).fine(groups, partial(self.cells, node, groups))
-            if fine.all():
+            groups = Groups.from_labels(np.where(dropped, SUPPRESSED, classes)[distinct.labels])
+            satisfied = claim.evaluator(rows, ~groups.suppressed).satisfied(groups, partial(self.cells, node, groups))
+            if satisfied.all():
                 break
-            dropped |= np.append(~fine, True)[groups.labels[distinct.first_rows]]
+            dropped |= np.append(~satisfied, True)[groups.labels[distinct.first_rows]]
         return dropped
 
     def _classes(self, node: Node) -> NDArray[np.int64]:

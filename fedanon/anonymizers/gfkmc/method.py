@@ -147,7 +147,7 @@ class Gfkmc(WeightedClustering):
             shown = rest[seeds]
         labels = np.where(labels < 0, (np.cumsum(final) - 1 + len(shown))[equal.labels], labels)
         shown = np.concatenate([shown, equal.first_rows[final]])
-        groups = merge_short_groups(table, Groups.of(labels), model)
+        groups = merge_short_groups(table, Groups.from_labels(labels), model)
         # a merged group is represented by the first of those it was made from
         representative = shown[groups.minimum(labels)]
         return Draft(groups, self._publish(table, groups, coarse, values, representative), NearestGroup())
@@ -157,16 +157,16 @@ class Gfkmc(WeightedClustering):
         if self._rule == "lca":
             return super().republish(table, groups, draft)
         first = groups.minimum(draft.groups.labels)
-        return {name: cells.take(first) for name, cells in draft.cells.items()}
+        return {name: cells.select(first) for name, cells in draft.cells.items()}
 
     def _largest_first(self, equal: Groups, rest: NDArray[Any]) -> Groups:
         """The groups of equal rows among ``rest``; largest first where the thesis's code is followed."""
-        groups = Groups.of(equal.labels[rest])
+        groups = Groups.from_labels(equal.labels[rest])
         if not self.as_coded:
             return groups
         rank = np.empty(groups.count, dtype=np.int64)
         rank[np.argsort(-groups.sizes, kind="stable")] = np.arange(groups.count)
-        return Groups.of(rank[groups.labels])
+        return Groups.from_labels(rank[groups.labels])
 
     def _publish(
         self, table: Table, groups: Groups, coarse: list[CoarseColumn], values: NDArray[Any], rows: NDArray[Any]

@@ -71,7 +71,7 @@ class DpMicroaggregation(Anonymizer):
             provenance=replace(provenance, seed=None) if secure else provenance,
             recoding=draft.recoding,
         )
-        return verify(replace(release, rest=_emptied(release.rest), in_group_order=True), table)
+        return verify(replace(release, passthrough=_emptied(release.passthrough), in_group_order=True), table)
 
     def draft(self, table: Table, rng: Rng) -> Draft:
         """The groups with their noisy means."""
@@ -89,7 +89,7 @@ class DpMicroaggregation(Anonymizer):
     def _groups(self, table: Table) -> Groups:
         if self.k == 1:
             return Groups(np.arange(len(table), dtype=np.int32), len(table))
-        return Groups.of(insensitive_groups(range_steps(table), self.k, self.order))
+        return Groups.from_labels(insensitive_groups(range_steps(table), self.k, self.order))
 
     def _promise(self, groups: Groups, columns: int) -> DifferentialPrivacy:
         """The budget, and the noise that keeps it for these groups."""

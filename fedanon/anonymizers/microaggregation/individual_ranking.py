@@ -48,7 +48,7 @@ class IndividualRanking(Anonymizer):
         recoders: dict[str, ColumnRecoder] = {}
         for i, column in enumerate(table.columns):
             values = rows[canonical, i]
-            groups = Groups.of(self._column_groups(values))
+            groups = Groups.from_labels(self._column_groups(values))
             published[canonical, i] = groups.mean(values)[groups.labels]
             recoders[column.name] = _recoder(groups.maximum(values), groups.mean(values))
         classes = Groups.equal_rows(published)

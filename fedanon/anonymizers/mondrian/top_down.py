@@ -28,8 +28,8 @@ Propose = Callable[[Ints, Ints, Ints, Ints], tuple[Ints, Ints, Ints]]
 def judge_of_parts(table: Table, claim: Claim) -> Holds:
     """Whether the monotone models of a claim hold; the others are left to the repair."""
     assert isinstance(claim, Combined)
-    judge = claim.monotone().judge(Rows.of(table), np.ones(len(table), dtype=bool))
-    return lambda groups: judge.fine(groups, lambda: publish_smallest_cells(table, groups))
+    evaluator = claim.monotone().evaluator(Rows.from_table(table), np.ones(len(table), dtype=bool))
+    return lambda groups: evaluator.satisfied(groups, lambda: publish_smallest_cells(table, groups))
 
 
 class Regions(NamedTuple):

@@ -53,7 +53,7 @@ class CentralTask(MethodTask):
 
     def _corrected(self) -> Parts:
         table = whole_table(self.dataset)
-        train, test = (table.take(np.sort(rows)) for rows in _split(len(table), self.seed))
+        train, test = (table.select_rows(np.sort(rows)) for rows in _split(len(table), self.seed))
         release = self.anonymizer().anonymize(train, rng=self.seed)
         encoding = Encoding.of(table.schema)
         return (

@@ -46,7 +46,7 @@ class HospitalsTask(MethodTask):
         codes = pd.factorize(table.frame[table.schema.sensitive[0]].astype("string"))[0]
         home, other = self._attended(len(table))
         rows_of = [np.flatnonzero((home == h) | (other == h)) for h in range(self.clients)]
-        releases = self._releases([table.take(rows) for rows in rows_of])
+        releases = self._releases([table.select_rows(rows) for rows in rows_of])
         seen = [Seen.of(rows, codes[rows], release) for rows, release in zip(rows_of, releases, strict=True)]
         shared = np.flatnonzero(other >= 0)
         return Outcome({**_homogeneity(seen), **_composition(seen, home[shared], other[shared], shared)})

@@ -76,7 +76,7 @@ class ReleaseTask(MethodTask):
             return
         wanted = None if self.partition.startswith("by:") else self.clients
         rng = np.random.default_rng([self.seed, *b"partition"])
-        yield from (table.take(rows) for rows in parse_partition(self.partition)(table, wanted, rng))
+        yield from (table.select_rows(rows) for rows in parse_partition(self.partition)(table, wanted, rng))
 
 
 # ---- How many groups the elbow of DAS finds in every numeric quasi-identifier (tables 6 ----------

@@ -94,7 +94,7 @@ class DifferentialPrivacy:
             raise PrivacyViolationError(
                 f"The release claims epsilon {self.epsilon:g}, but its noise keeps {spent:.6g} only."
             )
-        shown = [name for name in release.rest.columns if release.rest[name].notna().any()]
+        shown = [name for name in release.passthrough.columns if release.passthrough[name].notna().any()]
         if shown:
             raise PrivacyViolationError(f"The release publishes columns without noise: {', '.join(shown)}.")
         if not release.in_group_order or release.suppressed.any():

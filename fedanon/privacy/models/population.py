@@ -17,7 +17,7 @@ from fedanon.errors import ConfigError, SchemaError
 from fedanon.fields import parameter
 from fedanon.io.csv import read_frame
 from fedanon.privacy import PRIVACY_MODELS
-from fedanon.privacy.base import ROUNDING, CellsOf, Judge, PrivacyModel, Rows
+from fedanon.privacy.base import ROUNDING, CellsOf, Evaluator, PrivacyModel, Rows
 from fedanon.types import BoolArray, FloatArray
 
 
@@ -86,16 +86,16 @@ class KMap(PopulationModel):
 
     k: int = parameter(help="least number of people of the population a record matches", at_least=1)
 
-    def judge(self, rows: Rows, published: BoolArray) -> Judge:
+    def evaluator(self, rows: Rows, published: BoolArray) -> Evaluator:
         """Read the population once; see :class:`PrivacyModel`."""
         from fedanon.kernels.covering import points_in_cells
 
         people = Population.read(self.population, rows.schema)
 
-        def fine(_: Groups, cells: CellsOf) -> BoolArray:
+        def satisfied(_: Groups, cells: CellsOf) -> BoolArray:
             return np.asarray(points_in_cells(people.points, *people.bounds(cells())) >= self.k)
 
-        return Judge(fine)
+        return Evaluator(satisfied)
 
     def describe(self) -> str:
         """One clause."""
@@ -131,14 +131,14 @@ class DeltaPresence(PopulationModel):
         if self.low > self.high:
             raise ConfigError(f"DeltaPresence has low={self.low:g} above high={self.high:g}.")
 
-    def judge(self, rows: Rows, published: BoolArray) -> Judge:
+    def evaluator(self, rows: Rows, published: BoolArray) -> Evaluator:
         """Read the population once; see :class:`PrivacyModel`."""
         from fedanon.kernels.covering import largest_in_cells, points_in_cells, shares_of_points
 
         population = Population.read(self.population, rows.schema)
         points = population.points
 
-        def fine(groups: Groups, cells: CellsOf) -> BoolArray:
+        def satisfied(groups: Groups, cells: CellsOf) -> BoolArray:
             bounds = population.bounds(cells())
             share = rows.people(groups) / np.maximum(points_in_cells(points, *bounds), 1)
             total, largest = shares_of_points(points, *bounds, share)
@@ -148,7 +148,7 @@ class DeltaPresence(PopulationModel):
             high = np.maximum(share, largest_in_cells(points, total, *bounds))
             return np.asarray(high <= self.high + ROUNDING)
 
-        return Judge(fine)
+        return Evaluator(satisfied)
 
     def describe(self) -> str:
         """One clause."""

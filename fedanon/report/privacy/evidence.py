@@ -28,7 +28,7 @@ from fedanon.privacy.models.population import Population
 from fedanon.release.reconstruction import reconstruct
 from fedanon.release.release import Release
 from fedanon.release.released import cells_of_classes
-from fedanon.release.verdicts import Promise, Verdict, claimed_models, judge_claim
+from fedanon.release.verdicts import Promise, Verdict, claimed_models, evaluate_claim
 
 #: of the attacks
 SEED = 0
@@ -121,7 +121,7 @@ class ReleaseEvidence:
         """On what is claimed and on what is asked."""
         claimed = claimed_models(self.manifest.claim) if self.manifest else []
         models = [*claimed, *(model for model in self.required if model not in claimed)]
-        return judge_claim(self.released, self.schema, models, self.persons)
+        return evaluate_claim(self.released, self.schema, models, self.persons)
 
     @cached_property
     def sha256(self) -> str:

@@ -59,13 +59,13 @@ class Perturbative(Anonymizer):
 
 def own_columns(table: Table) -> dict[str, Cells]:
     """The quasi-identifiers as they are, one cell a row."""
-    return {c.name: own_cells(table, c).take(table.codes[:, i]) for i, c in enumerate(table.columns)}
+    return {c.name: own_cells(table, c).select(table.codes[:, i]) for i, c in enumerate(table.columns)}
 
 
 def draft_of(table: Table, columns: Columns, notes: tuple[str, ...]) -> Draft:
     """Rows published alike form a group; new rows are left as they are."""
     groups = Groups.equal_rows(np.column_stack([columns[c.name].keys() for c in table.columns]))
-    cells = {name: column.take(groups.first_rows) for name, column in columns.items()}
+    cells = {name: column.select(groups.first_rows) for name, column in columns.items()}
     return Draft(groups, cells, PerColumn({c.name: lambda new: own_cells(table, new) for c in table.columns}), notes)
 
 

@@ -119,7 +119,7 @@ def _release(
     table: Table, seen: Table, columns: Columns, suppressed: Any, chain: list[Any], notes: list[str], seed: int
 ) -> Release:
     draft = draft_of(seen, columns, ())
-    groups = Groups.of(np.where(suppressed, -1, draft.groups.labels))
+    groups = Groups.from_labels(np.where(suppressed, -1, draft.groups.labels))
     masked = [a.name for a in seen.schema.quasi_identifiers if table.schema[a.name].role is not a.role]
     if masked:
         notes = [
@@ -135,7 +135,7 @@ def _release(
         schema_sha256=table.schema.sha256,
         notes=(*notes, NO_CLAIM),
     )
-    cells = {name: column.take(groups.first_rows) for name, column in columns.items()}
+    cells = {name: column.select(groups.first_rows) for name, column in columns.items()}
     return verify(release_of(seen, groups, cells, claim=None, provenance=provenance, recoding=draft.recoding), seen)
 
 
@@ -233,7 +233,7 @@ def columns_of(release: Release, table: Table, names: list[str]) -> dict[str, Ce
 def _row_cells(release: Release, attribute: Numeric | Categorical) -> Cells:
     if not release.groups.count:
         raise InfeasibleError(f"The method {release.provenance.method!r} suppressed every row.")
-    cells = release.cells[attribute.name].take(release.groups.labels)
+    cells = release.cells[attribute.name].select(release.groups.labels)
     if isinstance(cells, Nodes):
         assert isinstance(attribute, Categorical)
         # the taxonomy may have gained a leaf for missing values on the way; labels did not change

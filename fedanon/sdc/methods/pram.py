@@ -46,7 +46,7 @@ class Pram(KeyMethod):
         names = self.chosen(table, categorical_names(table), "categorical quasi-identifiers")
         if self.matrix and len(names) > 1:
             raise ConfigError(f"A transition matrix belongs to one column; {len(names)} are named.")
-        everyone = Groups.of(np.zeros(len(table), dtype=np.int32))
+        everyone = Groups.from_labels(np.zeros(len(table), dtype=np.int32))
         return {n: post_randomize(current[n], everyone, self._transition(current[n], n), rng) for n in names}
 
     def remarks(self, table: Table, before: Columns, after: Columns) -> tuple[str, ...]:
@@ -98,13 +98,13 @@ class InvariantPram(KeyMethod):
 
     def _strata(self, table: Table, current: Columns) -> Groups:
         if not self.strata:
-            return Groups.of(np.zeros(len(table), dtype=np.int32))
+            return Groups.from_labels(np.zeros(len(table), dtype=np.int32))
         if self.strata in current:
             return Groups.equal_rows(current[self.strata].keys())
         if self.strata not in table.frame:
             raise ConfigError(f"The table has no column {self.strata!r} to take as strata.")
         # missing values form a stratum of their own
-        return Groups.of(factorize(table.frame[self.strata], sort=True, use_na_sentinel=False)[0])
+        return Groups.from_labels(factorize(table.frame[self.strata], sort=True, use_na_sentinel=False)[0])
 
 
 # ---- Post-randomisation of one categorical column ------------------------------------------------

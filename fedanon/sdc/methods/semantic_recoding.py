@@ -48,14 +48,14 @@ class SemanticRecoding(KeyMethod):
         keys = keys_of(table, current, names)
         first = keys.groups.first_rows
         attributes = {column.name: column.attribute for column in table.columns}
-        by_column = [column_distances(current[name].take(first), attributes[name]) for name in names]
+        by_column = [column_distances(current[name].select(first), attributes[name]) for name in names]
 
         def distances(one: int) -> FloatArray:
             return np.asarray(np.sum([distance(one) for distance in by_column], axis=0))
 
         takes = merge_rare(keys.people, self.k, distances)
         rows = first[takes[keys.groups.labels]]
-        return {name: current[name].take(rows) for name in names}
+        return {name: current[name].select(rows) for name in names}
 
 
 # ---- Semantic data recoding on key combinations --------------------------------------------------
@@ -122,7 +122,7 @@ def column_distances(cells: Cells, attribute: Numeric | Categorical) -> Callable
 
 def _node_distances(cells: Nodes) -> Callable[[int], FloatArray]:
     tree = cells.hierarchy
-    values = Groups.of(cells.nodes)
+    values = Groups.from_labels(cells.nodes)
     nodes = cells.nodes[values.first_rows]
     low, high = tree.first[nodes], tree.last[nodes]
     lowest, highest = np.minimum.outer(low, low).ravel(), np.maximum.outer(high, high).ravel()

@@ -48,11 +48,11 @@ def diversity(labels: NDArray[Any], sensitive: NDArray[Any], c: float = RECURSIO
     with the counts :math:`r_1 \ge \dots \ge r_m` of the values in a class. ``labels`` and ``sensitive`` are the class
     and the sensitive value of every record, as numbers from 0.
     """
-    classes = Groups.of(labels)
+    classes = Groups.from_labels(labels)
     values = Groups.equal_rows(np.column_stack([classes.labels, sensitive]))
     owner = classes.labels[values.first_rows]
     order = np.lexsort((-values.sizes, owner))
-    counts, by_class = values.sizes[order].astype(np.float64), Groups.of(owner[order])
+    counts, by_class = values.sizes[order].astype(np.float64), Groups.from_labels(owner[order])
     share = counts / classes.sizes[by_class.labels]
     before = np.cumsum(counts) - counts
     before -= before[by_class.starts][by_class.labels]  # records of the class with a commoner value
@@ -68,7 +68,7 @@ def closeness(labels: NDArray[Any], sensitive: NDArray[Any], *, ordered: bool) -
 
     the earth mover's distance if all values are equally far apart, or m values lie in a row; P and Q are cumulative.
     """
-    classes = Groups.of(labels)
+    classes = Groups.from_labels(labels)
     whole = np.bincount(sensitive) / len(sensitive)
     distance = np.empty(classes.count)
     step = max(1, _CHUNK // len(whole))
@@ -129,7 +129,7 @@ def sensitive_codes(release: Release) -> dict[str, NDArray[np.int64]]:
     kept = ~release.suppressed
     if not kept.any():
         return {}
-    rows = Rows(release.rest[kept], release.schema, None)
+    rows = Rows(release.passthrough[kept], release.schema, None)
     return {name: sensitive_values(rows, name).codes.astype(np.int64) for name in release.schema.sensitive}
 
 

@@ -70,7 +70,7 @@ def household_risk(risk: FloatArray, households: NDArray[Any]) -> FloatArray:
 
     (Morais 2022, eq. 3.8.)
     """
-    groups = Groups.of(households)
+    groups = Groups.from_labels(households)
     with np.errstate(divide="ignore"):  # a certain risk makes the household's certain: log 0 is meant
         return np.asarray(-np.expm1(groups.total(np.log1p(-risk))[groups.labels]))
 
@@ -171,7 +171,7 @@ def frequencies(
     weights : sampling weight of every record; 1 if None.
     persons : number of the person of every record, where f_k shall count people.
     """
-    groups = Groups.of(labels)
+    groups = Groups.from_labels(labels)
     counts = groups.sizes if persons is None else groups.distinct(persons)
     sample = counts[groups.labels]
     if weights is None:

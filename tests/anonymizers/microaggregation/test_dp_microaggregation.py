@@ -41,7 +41,7 @@ def table_of(values: np.ndarray) -> Table:
 
 
 def shares(steps: Steps, k: int, order: Order) -> tuple[np.ndarray, Groups]:
-    groups = Groups.of(insensitive_groups(steps, k, order))
+    groups = Groups.from_labels(insensitive_groups(steps, k, order))
     return group_shares(steps, groups), groups
 
 

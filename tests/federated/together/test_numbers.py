@@ -51,7 +51,7 @@ def adult_nodes(seed: int = 0, **method: Any) -> list[TogetherNode]:
     table = load("adult")
     parts = parse_partition("iid")(table, 10, np.random.default_rng([seed, *b"partition"]))
     chosen = replace(settings(**method), test_share=0.2, seed=seed)
-    return nodes_of([table.take(rows) for rows in parts], chosen)
+    return nodes_of([table.select_rows(rows) for rows in parts], chosen)
 
 
 def mean_ncp(nodes: list[TogetherNode]) -> float:
@@ -111,7 +111,7 @@ def test_what_noise_costs_on_data_nothing_was_picked_by(name: str) -> None:
     lost = {}
     for counts in ("plain", "secure_dp"):
         chosen = settings(k=10, counts=counts, epsilon=1.0, randomness="seeded")
-        nodes = nodes_of([table.take(rows) for rows in parts], chosen)
+        nodes = nodes_of([table.select_rows(rows) for rows in parts], chosen)
         releases(nodes, agree(nodes))
         lost[counts] = mean_ncp(nodes)
         if counts == "plain":

@@ -26,7 +26,7 @@ def test_levels(level: int, expected: list[str]) -> None:
 
 def test_uneven_trees_rise_together() -> None:
     """Private lies beside Government, a group of height 1: only level 2 takes both into Employee."""
-    table = load("adult").take(range(300))
+    table = load("adult").select_rows(range(300))
     by_level = {
         level: published(table, GlobalRecoding(level=level, columns="workclass"))["workclass"] for level in (1, 2)
     }
@@ -46,7 +46,7 @@ def test_cuts_and_widths() -> None:
 
 
 def test_whole_numbers_end_before_the_next_cut() -> None:
-    table = load("adult").take(range(50))
+    table = load("adult").select_rows(range(50))
     ages = published(table, GlobalRecoding(columns="age", cuts="30,50"))["age"]
     assert set(ages) == {"[17, 29]", "[30, 49]", "[50, 90]"}
 
@@ -58,7 +58,7 @@ def test_missing_numbers_stay_missing() -> None:
 
 def test_new_rows_are_recoded_alike() -> None:
     release = GlobalRecoding(level=1).anonymize(UNITS, rng=0)
-    assert release.recode(UNITS.take([3])).to_frame()["unit"].tolist() == ["Medicine"]
+    assert release.recode(UNITS.select_rows([3])).to_frame()["unit"].tolist() == ["Medicine"]
 
 
 @pytest.mark.parametrize(

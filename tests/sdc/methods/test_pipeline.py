@@ -29,7 +29,7 @@ MDAV = Step("mdav", ("age", "capital-gain"), {"k": "3"})
 
 @pytest.fixture(scope="module")
 def adult() -> Table:
-    return load("adult").take(np.arange(400))
+    return load("adult").select_rows(np.arange(400))
 
 
 def test_steps_work_on_what_the_one_before_left(adult: Table) -> None:
@@ -124,7 +124,7 @@ def dropping() -> Iterator[None]:
             name = "dropping"
 
             def draft(self, table: Table, rng: Rng) -> Draft:
-                groups = Groups.of(np.where(np.arange(len(table)) == 0, -1, 0))
+                groups = Groups.from_labels(np.where(np.arange(len(table)) == 0, -1, 0))
                 return Draft(groups, publish_smallest_cells(table, groups), NearestGroup())
 
         yield

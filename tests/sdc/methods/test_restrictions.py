@@ -95,7 +95,7 @@ def test_missing_values_elsewhere_do_no_harm(policy: str) -> None:
     noisy = ANONYMIZERS["additive_noise"](columns="b").anonymize(table, rng=0).to_frame()
     assert list(noisy["a"]) == list(plain["a"])
     assert not np.isclose(noisy["b"].astype(float), frame["b"]).any()
-    there = table.take(np.arange(0, 20, 2))
+    there = table.select_rows(np.arange(0, 20, 2))
     assert len(restricted(there, "additive_noise", reverse_map=True)) == 10
 
 

@@ -38,7 +38,7 @@ def test_every_record_is_published_alike(name: str, variant: dict[str, object]) 
     def holds(table: Table, seed: int) -> None:
         if table.n_persons < getattr(method, "k", 0):
             return
-        shuffled = table.take(np.random.default_rng(seed).permutation(len(table)))
+        shuffled = table.select_rows(np.random.default_rng(seed).permutation(len(table)))
         try:
             first = released(method, table)
         except ConfigError:  # no column that fits

@@ -58,7 +58,7 @@ def test_k_is_reached_and_claimed(table: Table, k: int) -> None:
 def own_texts(table: Table, i: int) -> np.ndarray:
     from fedanon.anonymizers.base import own_cells
 
-    return own_cells(table, table.columns[i]).take(table.codes[:, i]).texts()
+    return own_cells(table, table.columns[i]).select(table.codes[:, i]).texts()
 
 
 def test_a_claim_needs_all_quasi_identifiers() -> None:
