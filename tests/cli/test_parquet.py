@@ -57,7 +57,7 @@ def test_no_more_columns_are_read_than_needed(
         seen.update(names)
         return read_columns(path, names, **options)
 
-    monkeypatch.setattr("fedanon.io.parquet.read_columns", noting)
+    monkeypatch.setattr("fedanon.io.parquet_source.read_columns", noting)
     monkeypatch.setattr("fedanon.io.release_file.read_columns", noting)
     out = tmp_path / "out.parquet"
     assert run("anonymize", parquet, "--schema", schema, "--k", "4", "-o", out).code == 0

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from fedanon.data.schema import Attribute, Categorical, FreeText, Numeric, Role, Schema
 from fedanon.data.table import Table
 from fedanon.errors import InfeasibleError
-from fedanon.joint import conversation as in_process
+from fedanon.joint import protocol
 from fedanon.joint.node import TogetherNode
 from fedanon.joint.protocol import Agreement
 from fedanon.learning.settings import RunSettings
@@ -64,7 +64,7 @@ def nodes_of(tables: Sequence[Table], chosen: RunSettings) -> list[TogetherNode]
 
 
 def agree(nodes: Sequence[TogetherNode], absent: dict[int, int] | None = None) -> Agreement:
-    return in_process.agree([node.hospital for node in nodes], absent)
+    return protocol.agree([node.hospital for node in nodes], absent)
 
 
 def releases(nodes: Sequence[TogetherNode], agreement: Agreement) -> tuple[list[TogetherNode], list[Release]]:
