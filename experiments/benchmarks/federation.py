@@ -32,8 +32,8 @@ def settings(model: str, rounds: int) -> Any:
 
 def plain_loop(rounds: int = 100) -> dict[str, Any]:
     """Ten prepared nodes, trained and averaged by a loop without Flower."""
+    from fedanon.federated.sources import n_parts, node_table
     from fedanon.learning.node import Node
-    from fedanon.learning.sources import n_parts, node_table
 
     chosen = settings("lr", rounds)
     nodes = [Node(node_table(chosen, i), chosen, i) for i in range(n_parts(chosen))]
@@ -90,9 +90,9 @@ def edge() -> dict[str, Any]:
     """A node that anonymises and trains LR on 3,000 rows: seconds until it is ready, memory."""
     sys.modules["pyarrow"] = None  # type: ignore[assignment]  # an edge node has none; pandas loads it where it is
     begin = time.perf_counter()
+    from fedanon.federated.sources import whole_table
     from fedanon.learning.node import Node
     from fedanon.learning.settings import RunSettings
-    from fedanon.learning.sources import whole_table
 
     chosen = RunSettings(method="mondrian", method_settings='{"k": 10}', model="lr")
     node = Node(whole_table("adult").select_rows(np.arange(3_750)), chosen, 0)

@@ -95,7 +95,7 @@ class _United:
     def add(self, updates: Sequence[Update]) -> None:
         limits, width = self._model.update_limits(), self._trees.n_features
         grown = [read_trees(u.parameters[0].tobytes(), n_features=width, limits=limits).trees for u in updates]
-        self._model.unite(self._trees, grown, [update.n_examples for update in updates])
+        self._model.merge_trees(self._trees, grown, [update.n_examples for update in updates])
 
 
 def _combined(model: Model, width: int) -> _Mean | _United:

@@ -107,7 +107,7 @@ class Federation:
 
     @cached_property
     def _nodes(self) -> list[Node]:
-        from fedanon.learning.node import make_node
+        from fedanon.joint.node import make_node
 
         parts = partition.iid(self._scene.table, self._attack.clients, np.random.default_rng(self._seed))
         return [make_node(self._scene.table.select_rows(rows), self._settings, i) for i, rows in enumerate(parts)]

@@ -1,35 +1,5 @@
 """The command line. Heavy modules are imported inside the commands, so that `fedanon --help` is instant."""
 
-from __future__ import annotations
-
-import os
-import sys
-
-from fedanon.errors import FedanonError
-
+#: exit codes
 USAGE_ERROR = 2
 INTERNAL_ERROR = 3
-
-
-def main() -> None:
-    """Run the command line; every error fedanon raises on purpose is one line and exit code 2."""
-    # small matrices: threads cost more than they save, and their number would change the last bits of a sum
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from fedanon.cli.app import app
-
-    try:
-        app()
-    except FedanonError as error:
-        _fail(str(error), USAGE_ERROR)
-    except KeyboardInterrupt:
-        _fail("Interrupted; no partial output was written.", 130)
-    except Exception as error:
-        if os.environ.get("FEDANON_DEBUG"):
-            raise
-        # foreign messages and tracebacks may quote cells, so only the kind of error is shown
-        _fail(f"Internal error ({type(error).__name__}). Set FEDANON_DEBUG=1 for the traceback.", INTERNAL_ERROR)
-
-
-def _fail(message: str, code: int) -> None:
-    print(f"error: {message}", file=sys.stderr)
-    raise SystemExit(code)

@@ -9,31 +9,32 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from flwr.app import Context, Message
+from flwr.app import ConfigRecord, Context, Message
 from flwr.clientapp import ClientApp
 
 from fedanon.data.table import Table
-from fedanon.errors import ConfigError, FedanonError, PrivacyViolationError
+from fedanon.errors import ConfigError, FedanonError, PrivacyViolationError, UpdateRejectedError
 from fedanon.federated import joint_state, wire
+from fedanon.federated.sources import load_node_table
 from fedanon.io.audit import AuditLog, audit
 from fedanon.joint.disclosure import read_rules
 from fedanon.joint.masks import public_key
-from fedanon.joint.node import TogetherNode
+from fedanon.joint.node import TogetherNode, make_node
 from fedanon.joint.plan import Plan
 from fedanon.joint.queries import pack_counts
 from fedanon.joint.signing import Identity
 from fedanon.learning.dp_ledger import NodeLedger
-from fedanon.learning.dp_training import train_once
-from fedanon.learning.node import Node, make_node
+from fedanon.learning.node import Node
 from fedanon.learning.node_store import NodeStore
 from fedanon.learning.settings import RunSettings
-from fedanon.learning.sources import load_node_table
 from fedanon.learning.validation import check_arrays
 from fedanon.models.base import Parameters
 
 log = logging.getLogger("fedanon")
 
 Handler = Callable[[Message, Context], Message]
+#: under which a node's context keeps the last round it trained in
+LAST_ROUND = "dp-round"
 LoadTable = Callable[[Context, RunSettings], tuple[Table, int]]
 
 
@@ -108,6 +109,16 @@ def _count_together(app: ClientApp, nodes: _Nodes) -> None:
         # only the peers of a question that is answered
         joint_state.keep_peers(context, keys, all_stay=hospital.method.noisy)
         return wire.reply_counts(message, pack_counts(counts))
+
+
+def train_once(context: Context, number: int, rounds: int) -> None:
+    """Note that a round is answered; refuse more than the run has, or one that was: an average has less noise."""
+    last = context.state[LAST_ROUND]["round"] if LAST_ROUND in context.state else 0
+    if not isinstance(last, int) or not last < number <= rounds:
+        raise UpdateRejectedError(
+            "This node has trained for this round, or a later one, already; or the run has no such round."
+        )
+    context.state[LAST_ROUND] = ConfigRecord({"round": number})
 
 
 def guarded(handler: Handler) -> Handler:

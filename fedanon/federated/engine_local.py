@@ -12,8 +12,8 @@ from flwr.clientapp import ClientApp
 from flwr.serverapp import Grid
 from flwr.supercore.task_identity import TaskIdentity
 
+from fedanon.federated.sources import n_parts
 from fedanon.learning.settings import RunSettings
-from fedanon.learning.sources import n_parts
 
 RUN_ID = 1
 SERVER_ID = 0

@@ -11,8 +11,8 @@ from flwr.serverapp import Grid, ServerApp
 from fedanon.errors import ConfigError, InfeasibleError
 from fedanon.federated.client import client_app
 from fedanon.federated.server import Federation, Outcome, wait_for_nodes
+from fedanon.federated.sources import load_node_table, n_parts
 from fedanon.learning.settings import RunSettings
-from fedanon.learning.sources import load_node_table, n_parts
 
 START_SECONDS = 120.0
 QUIET = {"FLWR_TELEMETRY_ENABLED": "0", "RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}

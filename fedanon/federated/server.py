@@ -15,14 +15,15 @@ from flwr.serverapp import Grid, ServerApp
 from fedanon.errors import InfeasibleError, SchemaError, UpdateRejectedError
 from fedanon.federated import wire
 from fedanon.federated.joint_server import Together, note_asking
+from fedanon.joint import TOGETHER
 from fedanon.joint.plan import Plan
 from fedanon.joint.protocol import Agreement
+from fedanon.learning.aggregators import Aggregator, Listener, ReadUpdate, make_aggregator
 from fedanon.learning.checkpoints import Checkpoint, Checkpoints
-from fedanon.learning.dp_budget import Budget
-from fedanon.learning.dp_training import PrivateAverage, sampled
-from fedanon.learning.global_model import GlobalModel, Listener, ReadUpdate, global_model
-from fedanon.learning.node import NodeFacts, make_model
+from fedanon.learning.dp_training import PrivateAverage, TrainingBudget, sampled
+from fedanon.learning.node import NodeFacts
 from fedanon.learning.settings import RunSettings
+from fedanon.learning.strategies import make_model, make_strategy
 from fedanon.learning.suspicion import Suspicion
 from fedanon.learning.validation import check_scores, check_weight
 from fedanon.models.base import Parameters
@@ -85,7 +86,7 @@ class Federation:
         self._rejected: list[dict[str, Any]] = []
         self._silent: list[dict[str, Any]] = []
         self._suspicion = Suspicion()
-        self._budget: Budget | None = None
+        self._budget: TrainingBudget | None = None
         self._asked = 0  # protocols for a common recoding, with those of a run that is resumed
 
     def run(self) -> Outcome:
@@ -94,8 +95,8 @@ class Federation:
         self._meet(agreement.plan if agreement else None)
         if agreement:
             agreement.check_confirmed(self._known_numbers)
-        self._budget = Budget.of(self.settings, len(self._facts), self._checkpoints)
-        model = self._global_model()
+        self._budget = TrainingBudget.for_run(self.settings, len(self._facts), self._checkpoints)
+        model = self._aggregator()
         last = self._checkpoints.last(self.settings) if self._checkpoints else None
         if last:
             model.restore(last.parameters)
@@ -122,19 +123,20 @@ class Federation:
         suspects = self._suspicion.suspects()
         return Outcome(model.parameters, rounds, facts, self._rejected, self._silent, together, dp, suspects)
 
-    def _global_model(self) -> GlobalModel:
+    def _aggregator(self) -> Aggregator:
         model = make_model(self.settings)
         if self._budget and self._budget.dp.mode == "central":
-            return PrivateAverage(model, self._width, self.settings, self._budget)
-        return global_model(model, self._width, self.settings)
+            return PrivateAverage(model, self._width, self._budget)
+        strategy = make_strategy(self.settings)
+        return make_aggregator(model, self._width, strategy, max_move=self.settings.max_move)
 
-    def _score(self, number: int, model: GlobalModel, rounds: list[Round]) -> None:
+    def _score(self, number: int, model: Aggregator, rounds: list[Round]) -> None:
         """Add the scores of a round, and what is spent of the privacy budget, where there is one."""
         spent = {"epsilon_spent": self._budget.epsilon} if self._budget else {}
         rounds.append({"round": number, **self._evaluate(number, model), **spent})
-        self._on_round(rounds[-1], model.arrays_for(WATCHER))
+        self._on_round(rounds[-1], model.pending_updates(WATCHER))
 
-    def _keep(self, number: int, model: GlobalModel, rounds: list[Round]) -> None:
+    def _keep(self, number: int, model: Aggregator, rounds: list[Round]) -> None:
         if self._checkpoints:
             evidence = self._suspicion.to_keep()
             checkpoint = Checkpoint(number, model.parameters, rounds, self._rejected, self._silent, evidence)
@@ -144,7 +146,7 @@ class Federation:
 
     def _agree(self) -> Agreement | None:
         """Where nodes anonymise together: the recoding they agree on."""
-        if not self.settings.anonymizes_together:
+        if self.settings.method not in TOGETHER:
             return None
 
         def send(step: int, kind: str, nodes: Sequence[int], content: RecordDict) -> list[Message]:
@@ -179,7 +181,7 @@ class Federation:
 
     # ---- rounds ---------------------------------------------------------------------------------
 
-    def _train(self, number: int, model: GlobalModel) -> None:
+    def _train(self, number: int, model: Aggregator) -> None:
         chosen = self._choose(number)
         replies = self._ask(number, MessageType.TRAIN, chosen, model)
         accepted = self._without_suspects(number, self._accept(number, model, replies), model, replies)
@@ -188,10 +190,11 @@ class Federation:
             raise InfeasibleError(
                 f"Round {number}: {len(accepted)} of {len(chosen)} updates are usable; at least {needed} are needed."
             )
-        model.combine(number, accepted)
+        weights = [self._facts[reply.metadata.src_node_id].n_train for reply, _ in accepted]
+        model.combine(number, [update for _, update in accepted], weights)
 
     def _without_suspects(
-        self, number: int, accepted: list[Accepted], model: GlobalModel, replies: Sequence[Message]
+        self, number: int, accepted: list[Accepted], model: Aggregator, replies: Sequence[Message]
     ) -> list[Accepted]:
         """Compare the updates, tell of new suspects and, if the run says so, leave all suspects out."""
         updates = {self._numbers[reply.metadata.src_node_id]: read for reply, read in accepted}
@@ -226,7 +229,7 @@ class Federation:
         )
         return [nodes[i] for i in sorted(picks)]
 
-    def _accept(self, number: int, model: GlobalModel, replies: Sequence[Message]) -> list[Accepted]:
+    def _accept(self, number: int, model: Aggregator, replies: Sequence[Message]) -> list[Accepted]:
         """The replies that pass validation, and what they say; the others are logged and left out."""
         accepted: dict[int, Accepted] = {}
         for reply in replies:
@@ -242,7 +245,7 @@ class Federation:
             del accepted[node]
         return list(accepted.values())
 
-    def _checked(self, number: int, model: GlobalModel, reply: Message) -> ReadUpdate:
+    def _checked(self, number: int, model: Aggregator, reply: Message) -> ReadUpdate:
         node = reply.metadata.src_node_id
         if node not in self._facts:
             raise UpdateRejectedError("its sender is not part of the run")
@@ -252,7 +255,7 @@ class Federation:
         check_weight(metrics[wire.WEIGHT], self._facts[node].n_train)
         return model.read(arrays)
 
-    def _evaluate(self, number: int, model: GlobalModel) -> dict[str, float]:
+    def _evaluate(self, number: int, model: Aggregator) -> dict[str, float]:
         replies = self._ask(number, MessageType.EVALUATE, self._in_order(), model)
         scores: list[dict[str, float]] = []
         for reply in replies:
@@ -272,7 +275,7 @@ class Federation:
         number: int,
         kind: str,
         nodes: Sequence[int],
-        model: GlobalModel | None = None,
+        model: Aggregator | None = None,
         *,
         content: RecordDict | None = None,
     ) -> list[Message]:
@@ -301,9 +304,9 @@ class Federation:
         return sorted(good, key=lambda r: (self._numbers.get(r.metadata.src_node_id, 0), r.metadata.src_node_id))
 
     @staticmethod
-    def _packed(number: int, model: GlobalModel | None, listener: Listener, packed: list[Packed]) -> RecordDict:
+    def _packed(number: int, model: Aggregator | None, listener: Listener, packed: list[Packed]) -> RecordDict:
         """What a listener is sent; what is the same for the next node is packed once."""
-        arrays = model.arrays_for(listener) if model else []
+        arrays = model.pending_updates(listener) if model else []
         if not packed or packed[-1][0] is not arrays:
             packed.append((arrays, wire.request_content(number, wire.pack_arrays(arrays))))
         return packed[-1][1]

@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 from fedanon._version import __version__
 from fedanon.errors import ConfigError
 from fedanon.federated.server import Federation, Outcome
+from fedanon.federated.sources import n_parts, node_table
+from fedanon.joint.node import make_node
 from fedanon.learning.checkpoints import Checkpoints
 from fedanon.learning.malicious.base import Trigger
 from fedanon.learning.malicious.model import BACKDOOR, hostile_numbers, turn_hostile
-from fedanon.learning.node import Node, make_node
+from fedanon.learning.node import Node
 from fedanon.learning.settings import RunSettings
-from fedanon.learning.sources import n_parts, node_table
 from fedanon.models.base import LocalState, Model, Parameters
 from fedanon.models.scores import auc
 

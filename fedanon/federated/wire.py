@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -173,33 +173,6 @@ def read_update(message: Message) -> tuple[dict[str, Any], list[NDArray[Any]]]:
     if len(message.content) != 2:
         raise UpdateRejectedError("it does not hold the agreed records")
     return read_metrics(message), read_arrays(message)
-
-
-class ReadArray(Array):
-    """An array that was read already, for Flower's aggregators; it has no bytes and never travels."""
-
-    def __init__(self, values: NDArray[Any]) -> None:
-        # past the checks of Flower's constructor: these values passed ours
-        self.__dict__.update(values=values, dtype=values.dtype.str, shape=values.shape, stype="", data=b"")
-
-    def numpy(self) -> NDArray[Any]:
-        """The values."""
-        values: NDArray[Any] = self.__dict__["values"]
-        return values
-
-
-def read_record(arrays: Iterable[NDArray[Any]]) -> ArrayRecord:
-    """Arrays that were read already, under their position as name."""
-    record = ArrayRecord()
-    for i, array in enumerate(arrays):
-        record[str(i)] = ReadArray(array)
-    return record
-
-
-def with_read_arrays(message: Message, arrays: Sequence[NDArray[Any]]) -> Message:
-    """The reply with its arrays in the form they were read and checked in."""
-    message.content[ARRAYS] = read_record(arrays)
-    return message
 
 
 # ---- Arrays on the wire --------------------------------------------------------------------------

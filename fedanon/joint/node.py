@@ -15,6 +15,7 @@ from fedanon.joint.method import FederatedAnonymizer
 from fedanon.joint.plan import Plan
 from fedanon.learning.node import Node, NodeFacts
 from fedanon.learning.settings import RunSettings
+from fedanon.learning.thesis_node import PublishedNode
 from fedanon.release.release import Release
 
 
@@ -22,6 +23,15 @@ def make_method(settings: RunSettings) -> FederatedAnonymizer:
     """The federated anonymizer of a run."""
     method: FederatedAnonymizer = build(TOGETHER[settings.method], settings.nested("method"))
     return method
+
+
+def make_node(table: Table, settings: RunSettings, number: int) -> Node:
+    """A node of the run's protocol."""
+    if settings.method in TOGETHER:
+        return TogetherNode(table, settings, number)
+    if settings.protocol == "as_published":
+        return PublishedNode(table, settings, number)
+    return Node(table, settings, number)
 
 
 class TogetherNode(Node):

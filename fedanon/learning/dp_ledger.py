@@ -12,14 +12,29 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from fedanon.errors import DataError, PrivacyViolationError
 from fedanon.io.atomic import atomic_write, locked
-from fedanon.joint.method import FederatedAnonymizer
-from fedanon.learning.dp_budget import ROUNDING, grouped, node_round, read_note, write_note
+from fedanon.learning.dp_training import ROUNDING, grouped, node_round, read_note, write_note
 from fedanon.learning.settings import RunSettings
 from fedanon.privacy.accounting.accountant import GaussianRounds, keeps
+
+
+class NoisyCounts(Protocol):
+    """What the ledger asks of a method by which nodes count together."""
+
+    @property
+    def noisy(self) -> bool:
+        """Whether counts have noise."""
+
+    @property
+    def randomness(self) -> str:
+        """Where the noise comes from."""
+
+    @property
+    def epsilon(self) -> float:
+        """What all counts of a protocol cost a node."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,14 +96,14 @@ class NodeLedger:
 
     # ---- counts of anonymising together ---------------------------------------------------------
 
-    def check_counts(self, method: FederatedAnonymizer) -> None:
+    def check_counts(self, method: NoisyCounts) -> None:
         """Raise PrivacyViolationError unless counts have the noise this node asks for."""
         if not method.noisy or method.randomness != "secure" or method.epsilon > self.most_epsilon:
             raise PrivacyViolationError(
                 f"This node counts together only with secure noise and a budget of at most {self.most_epsilon:g}."
             )
 
-    def spend_counts(self, method: FederatedAnonymizer) -> None:
+    def spend_counts(self, method: NoisyCounts) -> None:
         """Note all questions of a protocol before the first is answered, or refuse them.
 
         Their epsilon (pure) and that of training sum up (basic composition).

@@ -5,7 +5,7 @@ Nothing raw leaves this file but the scalars of :class:`NodeFacts` and of :meth:
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 from fedanon._version import __version__
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.data.table import Table
-from fedanon.errors import ConfigError, InfeasibleError
+from fedanon.errors import InfeasibleError
 from fedanon.fields import build
+from fedanon.learning.dp_training import train_privately
 from fedanon.learning.settings import RunSettings
+from fedanon.learning.strategies import make_model
 from fedanon.metrics import evaluate as measure
-from fedanon.models import MODELS
-from fedanon.models.base import LocalState, Model, Parameters, TrainingData, Update
+from fedanon.models.base import LocalState, Parameters, TrainingData, Update
 from fedanon.models.encoding import Encoding
 from fedanon.models.scores import classification_scores
 from fedanon.models.target import target
@@ -29,9 +30,6 @@ from fedanon.release.release import Release
 
 #: what a node measures of its own release and may tell
 PRIVACY_MEASURES = ("k_reached", "ncp", "ncp_published", "linkage_expected_share", "truthfulness", "suppressed_share")
-
-#: weight of FedProx's proximal term, where a run does not say
-PROXIMAL_MU = 0.1
 
 #: what a node works out of its table once
 PREPARED = ("release", "data", "test", "recoded_test", "facts")
@@ -144,8 +142,6 @@ class Node:
         """One round of local training."""
         rng = self._rng("train", round_number)
         if self.settings.dp is not None and not self.hostile:
-            from fedanon.learning.dp_training import train_privately
-
             return train_privately(
                 self.model,
                 self.settings,
@@ -189,31 +185,6 @@ def _people(table: Table) -> NDArray[np.int64]:
         return np.arange(len(table))
     _, first, person = np.unique(table.persons, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[person]
-
-
-def make_node(table: Table, settings: RunSettings, number: int) -> Node:
-    """A node of the run's protocol."""
-    if settings.anonymizes_together:
-        from fedanon.joint.node import TogetherNode
-
-        return TogetherNode(table, settings, number)
-    if settings.protocol == "as_published":
-        from fedanon.learning.thesis_node import PublishedNode
-
-        return PublishedNode(table, settings, number)
-    return Node(table, settings, number)
-
-
-def make_model(settings: RunSettings) -> Model:
-    """The model of a run; under FedProx with the strategy's proximal term, unless its own settings have one."""
-    component, chosen = MODELS[settings.model], settings.nested("model")
-    if settings.strategy == "fedprox":
-        if "mu" not in {entry.name for entry in fields(component)}:
-            raise ConfigError(
-                f"The strategy 'fedprox' needs a model with a proximal term; {settings.model!r} has none."
-            )
-        chosen = {"mu": settings.nested("strategy").get("proximal_mu", PROXIMAL_MU), **chosen}
-    return build(component, chosen)
 
 
 def _scores(truth: NDArray[np.int8], probability: NDArray[np.float64]) -> dict[str, float]:

@@ -24,8 +24,9 @@ from fedanon.data.schema import Schema
 from fedanon.data.table import Table
 from fedanon.errors import DataError, InfeasibleError
 from fedanon.io.atomic import atomic_write
-from fedanon.learning.node import Node, make_model
+from fedanon.learning.node import Node
 from fedanon.learning.settings import RunSettings
+from fedanon.learning.strategies import make_model
 from fedanon.release.release import Release
 from fedanon.types import IntArray
 

@@ -71,13 +71,6 @@ class RunSettings:
         """As a Flower run config."""
         return {name.replace("_", "-"): value for name, value in asdict(self).items()}
 
-    @property
-    def anonymizes_together(self) -> bool:
-        """Whether the nodes agree on one recoding, instead of each applying the method alone."""
-        from fedanon.joint import TOGETHER
-
-        return self.method in TOGETHER
-
     @cached_property
     def dp(self) -> DpSettings | None:
         """The privacy budget of the training, if it has one."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Protocol
@@ -12,9 +13,11 @@ from numpy.typing import NDArray
 
 from fedanon.data.cells import Cells, Intervals, Numbers
 from fedanon.data.hierarchy import MISSING
+from fedanon.errors import ConfigError
 from fedanon.fields import check_fields, parameter
 from fedanon.models.encoding import Encoding, Features
 from fedanon.models.target import Labels, target
+from fedanon.privacy.accounting.noise import Noise
 from fedanon.release.release import Release
 from fedanon.types import Rng
 
@@ -64,8 +67,8 @@ class Model(ABC):
     """A binary classifier trained in rounds."""
 
     name: ClassVar[str]
-    #: how the server combines updates: the weighted mean of arrays, or the union of trees
-    aggregation: ClassVar[Literal["mean", "trees"]]
+    #: how the server combines updates, by name: a mean of arrays ("mean"), or the union of trees ("trees")
+    aggregation: ClassVar[str]
 
     instances: Literal["leaves", "draws"] = parameter("leaves", help=INSTANCES)
     n_draws: int = parameter(10, help="how many times the records are drawn; the rounds take turns", at_least=1)
@@ -94,6 +97,40 @@ class Model(ABC):
         self, parameters: Parameters, features: NDArray[np.float32], *, state: LocalState | None = None
     ) -> NDArray[np.float64]:
         """Probability of the positive class; a ``state`` kept for the same rows saves work in the next round."""
+
+    # ---- what only some models can do -----------------------------------------------------------
+
+    @property
+    def gradient_steps(self) -> int:
+        """How often a round of :meth:`train_on_noisy_gradients` asks every row; 0 if the model has no such training."""
+        return 0
+
+    def train_on_noisy_gradients(
+        self,
+        parameters: Parameters,
+        data: TrainingData,
+        *,
+        round_number: int,
+        clip: float,
+        noise_multiplier: float,
+        learning_rate: float,
+        noise: Noise,
+    ) -> Update:
+        """One round in which the gradient of every record is clipped and their sum gets noise."""
+        raise ConfigError(f"The model {self.name!r} cannot clip the gradient of every record.")
+
+    def change_step(
+        self,
+        trained: Parameters,
+        received: Parameters,
+        change: Callable[[NDArray[Any]], NDArray[Any]],
+        state: LocalState,
+    ) -> Parameters:
+        """An update whose step away from the received parameters is another; what malicious nodes send.
+
+        ``change`` maps the numbers of a step to those of the other one; ``state`` is the one it was trained with.
+        """
+        return [before + change(after - before) for after, before in zip(trained, received, strict=True)]
 
 
 # ---- Training data -------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
@@ -121,9 +121,26 @@ class BoostedTrees(Model):
             max_weight=update.max_weight,
         )
 
-    def unite(self, model: TreeModel, updates: Sequence[Sequence[Tree]], weights: Sequence[float]) -> None:
+    def merge_trees(self, model: TreeModel, updates: Sequence[Sequence[Tree]], weights: Sequence[float]) -> None:
         """Add a round's trees to the global model, each client's scaled by its share of the examples."""
         model.append(updates, weights)
+
+    def change_step(
+        self,
+        trained: Parameters,
+        received: Parameters,
+        change: Callable[[NDArray[Any]], NDArray[Any]],
+        state: LocalState,
+    ) -> Parameters:
+        """The same trees with other leaf weights."""
+        width = state.values["xgb"].width
+        trees = read_trees(trained[0].tobytes(), n_features=width, limits=self.update_limits()).trees
+        changed = []
+        for tree in trees:
+            value = tree.value.copy()
+            value[tree.leaves] = change(tree.value[tree.leaves])
+            changed.append(replace(tree, value=value))
+        return [_array(write_trees(changed, n_features=width))]
 
     # ---- inside ---------------------------------------------------------------------------------
 

@@ -61,6 +61,28 @@ class LogisticRegression(Model):
         coefficients, intercept = parameters
         return _sigmoid(features @ coefficients + intercept)
 
+    @property
+    def gradient_steps(self) -> int:
+        """Every step asks all rows."""
+        return self.steps
+
+    def train_on_noisy_gradients(
+        self,
+        parameters: Parameters,
+        data: TrainingData,
+        *,
+        round_number: int,
+        clip: float,
+        noise_multiplier: float,
+        learning_rate: float,
+        noise: Noise,
+    ) -> Update:
+        """See :class:`PrivateDescent`."""
+        descent = PrivateDescent(
+            model=self, clip=clip, noise_multiplier=noise_multiplier, learning_rate=learning_rate, noise=noise
+        )
+        return descent.train(parameters, data, round_number)
+
     def _prepared(self, data: TrainingData, round_number: int, state: LocalState) -> tuple[NDArray[Any], FloatArray]:
         """The round's design matrix with a column of ones, and the inverse of the bound of its Hessian."""
         instance = data.instance(round_number)

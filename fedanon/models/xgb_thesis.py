@@ -42,7 +42,7 @@ class PublishedTrees(BoostedTrees):
         """One tree more: the base score."""
         return replace(super().update_limits(), max_trees=self.n_trees + 1)
 
-    def unite(self, model: TreeModel, updates: Sequence[Sequence[Tree]], weights: Sequence[float]) -> None:
+    def merge_trees(self, model: TreeModel, updates: Sequence[Sequence[Tree]], weights: Sequence[float]) -> None:
         """All trees as they are, but only the first client's base score."""
         first, *others = updates
         model.extend([*first, *(tree for trees in others for tree in trees[-self.n_trees :])])

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from fedanon.cli import main
+from fedanon.cli.__main__ import main
 
 
 @dataclass(frozen=True)

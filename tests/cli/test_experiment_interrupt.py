@@ -23,7 +23,7 @@ PROGRAM = """
 import signal
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    from fedanon.cli import main
+    from fedanon.cli.__main__ import main
     main()
 """
 

@@ -12,7 +12,7 @@ import pytest
 
 from fedanon.data.table import Table
 from fedanon.datasets import load
-from fedanon.learning import sources
+from fedanon.federated import sources
 from fedanon.learning.settings import RunSettings
 
 ROWS = 1_500

@@ -15,15 +15,16 @@ import pytest
 from fedanon.data.table import Table
 from fedanon.datasets import load
 from fedanon.errors import ConfigError, UnknownComponentError
+from fedanon.federated import sources
 from fedanon.federated.client import client_app
 from fedanon.federated.deployment.config import NodeConfig, ServerConfig
 from fedanon.federated.engine_local import LocalGrid
 from fedanon.federated.server import Federation
 from fedanon.federated.simulation import Simulation, simulate, simulate_nodes
-from fedanon.learning import sources
+from fedanon.joint.node import make_node
 from fedanon.learning.malicious import TAMPERINGS
 from fedanon.learning.malicious.model import hostile_numbers
-from fedanon.learning.node import Node, make_node
+from fedanon.learning.node import Node
 from fedanon.learning.settings import RunSettings
 from tests.federated.conftest import settings
 
@@ -207,7 +208,7 @@ def test_settings_that_cannot_be() -> None:
         simulate(hostile(tampering="sign_flop"))
     with pytest.raises(ConfigError, match="'local' only"):
         simulate(hostile(), engine="ray")
-    with pytest.raises(ConfigError, match="'kept_share' of the strategy 'robust' must lie between 0 and 1"):
+    with pytest.raises(ConfigError, match="'kept_share' parameter of RobustMean must be a float >= 0 and <= 1"):
         simulate(hostile(strategy_settings={"kept_share": 1.5}))
-    with pytest.raises(ConfigError, match="trees are united by 'fedavg' or 'robust'"):
+    with pytest.raises(ConfigError, match=r"does not combine updates of the model 'xgb'\. Use 'fedavg' or 'robust'"):
         simulate(hostile("xgb", strategy="krum"))

@@ -12,7 +12,7 @@ from fedanon.federated import engine_local
 from fedanon.federated.client import client_app
 from fedanon.federated.deployment.node import NodeFolder
 from fedanon.federated.server import Federation, Outcome
-from fedanon.learning.dp_budget import read_note
+from fedanon.learning.dp_training import read_note
 from fedanon.privacy.accounting.accountant import epsilon_of
 from tests.federated.deployed import PATIENCE, Deployed, deployed, end_group, wait_until
 from tests.federated.test_deployment import assert_same, checkpoint_round, deployed_result

@@ -18,8 +18,8 @@ from fedanon.federated.client import client_app
 from fedanon.federated.engine_local import LocalGrid
 from fedanon.federated.server import Federation, Outcome
 from fedanon.joint.methods.mondrian import FederatedMondrian
-from fedanon.learning.dp_budget import read_note
 from fedanon.learning.dp_ledger import NodeLedger
+from fedanon.learning.dp_training import read_note
 from fedanon.learning.settings import RunSettings
 from fedanon.privacy.accounting.accountant import epsilon_of
 from fedanon.privacy.accounting.noise import SecureNoise

@@ -15,10 +15,17 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from fedanon.errors import ConfigError, DataError, UpdateRejectedError
+from fedanon.federated.client import train_once
 from fedanon.federated.simulation import simulate
 from fedanon.learning.checkpoints import Checkpoints
-from fedanon.learning.dp_budget import Budget, node_multiplier
-from fedanon.learning.dp_training import PrivateAverage, clipped, sampled, train_once, train_privately
+from fedanon.learning.dp_training import (
+    PrivateAverage,
+    TrainingBudget,
+    clipped,
+    node_multiplier,
+    sampled,
+    train_privately,
+)
 from fedanon.learning.settings import RunSettings
 from fedanon.models.base import LocalState, TrainingData
 from fedanon.models.logistic_regression import LogisticRegression, clipped_sum
@@ -37,10 +44,10 @@ def private(
 
 
 def server(run: RunSettings, n_clients: int = 5) -> PrivateAverage:
-    budget = Budget.of(run, n_clients, None)
+    budget = TrainingBudget.for_run(run, n_clients, None)
     assert budget is not None
     assert budget.spend(1)
-    return PrivateAverage(LogisticRegression(), 7, run, budget)
+    return PrivateAverage(LogisticRegression(), 7, budget)
 
 
 # ---- clipping -----------------------------------------------------------------------------------
@@ -84,11 +91,11 @@ def test_one_record_moves_the_sum_by_no_more_than_the_clip(seed: int, row: int, 
 def test_one_client_moves_the_average_by_no_more_than_its_share() -> None:
     run = private("central", clip=0.5)
     rng = np.random.default_rng(0)
-    updates = [(None, [rng.normal(size=7) * 10.0**i, rng.normal(size=1)]) for i in range(-2, 3)]
+    updates = [[rng.normal(size=7) * 10.0**i, rng.normal(size=1)] for i in range(-2, 3)]
     merged = []
     for present in (updates, updates[:-1]):
         model = server(run)
-        model.combine(1, present)  # type: ignore[arg-type]
+        model.combine(1, present, [1] * len(present))
         merged.append(np.concatenate(model.parameters))
     assert np.linalg.norm(merged[0] - merged[1]) == pytest.approx(0.5 / 5)  # the noise is the same, being seeded
 
@@ -103,7 +110,7 @@ def test_the_noise_of_the_server(randomness: str) -> None:
     noise: list[float] = []
     before = np.zeros(8)
     for number in range(1, 151):
-        model.combine(number, [])
+        model.combine(number, [], [])
         after = np.concatenate(model.parameters)
         noise += (after - before).tolist()
         before = after
@@ -164,7 +171,7 @@ def test_the_noise_of_a_node_on_its_gradients(randomness: str) -> None:
 
 
 def test_samples_of_clients_are_drawn_independently() -> None:
-    budget = Budget.of(private("central", clients_per_round=2, randomness="secure"), 5, None)
+    budget = TrainingBudget.for_run(private("central", clients_per_round=2, randomness="secure"), 5, None)
     assert budget is not None
     sizes = np.bincount([len(sampled(budget, [10, 11, 12, 13, 14], i)) for i in range(2_000)], minlength=6)
     expected = stats.binom(5, 0.4).pmf(np.arange(6)) * 2_000
@@ -202,8 +209,8 @@ def test_training_on_gradients_still_learns() -> None:
 
 
 def test_sampling_clients_needs_less_noise() -> None:
-    some = Budget.of(private("central", clients_per_round=1, rounds=50), 10, None)
-    all_ = Budget.of(private("central", rounds=50), 10, None)
+    some = TrainingBudget.for_run(private("central", clients_per_round=1, rounds=50), 10, None)
+    all_ = TrainingBudget.for_run(private("central", rounds=50), 10, None)
     assert some is not None
     assert all_ is not None
     assert some.spend(1)

@@ -16,10 +16,11 @@ from fedanon.federated.client import client_app
 from fedanon.federated.engine_local import LocalGrid
 from fedanon.federated.server import Federation, Outcome
 from fedanon.federated.simulation import simulate
+from fedanon.federated.sources import load_node_table, partition_rows, whole_table
 from fedanon.learning.checkpoints import Checkpoints
-from fedanon.learning.node import Node, make_model
+from fedanon.learning.node import Node
 from fedanon.learning.settings import RunSettings
-from fedanon.learning.sources import load_node_table, partition_rows, whole_table
+from fedanon.learning.strategies import make_model
 from fedanon.models.base import Parameters
 from tests.federated.conftest import settings
 

@@ -9,8 +9,8 @@ from fedanon.data.schema import Numeric
 from fedanon.federated.client import client_app
 from fedanon.federated.engine_local import LocalGrid
 from fedanon.federated.server import Federation
+from fedanon.federated.sources import partition_rows, whole_table
 from fedanon.learning.node import Node
-from fedanon.learning.sources import partition_rows, whole_table
 from tests.federated.conftest import settings
 
 METHODS = [("additive_noise", {"c": 1.0}), ("egadp", {})]

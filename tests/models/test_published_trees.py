@@ -43,7 +43,9 @@ def grow(model: BoostedTrees, clients: list[Rows], rounds: int) -> TreeModel:
             ).parameters
             for data, state in zip(clients, states, strict=True)
         ]
-        model.unite(trees, [trees_of(model, update) for update in updates], [float(len(c.target)) for c in clients])
+        model.merge_trees(
+            trees, [trees_of(model, update) for update in updates], [float(len(c.target)) for c in clients]
+        )
     return trees
 
 

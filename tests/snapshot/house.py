@@ -18,7 +18,7 @@ from fedanon import ANONYMIZERS, Schema, Table
 from fedanon.datasets import load
 from fedanon.errors import FedanonError
 from fedanon.federated.simulation import simulate_nodes
-from fedanon.learning.node import make_node
+from fedanon.joint.node import make_node
 from fedanon.learning.settings import RunSettings
 from tests.cli.conftest import Outcome, Run, run
 from tests.snapshot.steady import steady_json, steady_text

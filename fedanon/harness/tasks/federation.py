@@ -78,7 +78,7 @@ class FederationTask(MethodTask):
         return RunSettings(**values, method_settings=json.dumps(self.method_settings()))
 
     def _holdout_scores(self, parameters: Any) -> dict[str, float]:
-        from fedanon.learning.node import make_model
+        from fedanon.learning.strategies import make_model
         from fedanon.models.encoding import Encoding
         from fedanon.models.scores import classification_scores
         from fedanon.models.target import target

@@ -14,10 +14,7 @@ from fedanon.learning.malicious.base import Tampering, Trigger
 from fedanon.learning.node import Node
 from fedanon.learning.settings import RunSettings
 from fedanon.models.base import LocalState, Model, Parameters, TrainingData, Update
-from fedanon.models.boosted_trees import BoostedTrees, ScoredRows
 from fedanon.models.encoding import Encoding
-from fedanon.models.tree_validation import read_trees
-from fedanon.models.trees import Tree, write_trees
 from fedanon.release.release import Release
 from fedanon.types import Rng
 
@@ -77,27 +74,13 @@ class HostileModel(Model):
             state.values["hostile"] = self.tampering.rows(data, self.trigger)
         rows: TrainingData = state.values["hostile"]
         update = self.honest.train(parameters, rows, round_number=round_number, rng=rng, state=state)
-        if isinstance(self.honest, BoostedTrees):
-            scored: ScoredRows = state.values["xgb"]
-            return replace(update, parameters=self._false_trees(self.honest, update.parameters, scored.width, rng))
-        return replace(update, parameters=self._false_arrays(update.parameters, parameters, rng))
+        false = self.honest.change_step(
+            update.parameters, parameters, lambda step: self.tampering.step(step, rng), state
+        )
+        return replace(update, parameters=false)
 
     def predict_proba(
         self, parameters: Parameters, features: NDArray[np.float32], *, state: LocalState | None = None
     ) -> NDArray[np.float64]:
         """As the honest model does."""
         return self.honest.predict_proba(parameters, features, state=state)
-
-    def _false_arrays(self, trained: Parameters, received: Parameters, rng: Rng) -> Parameters:
-        pairs = zip(trained, received, strict=True)
-        return [before + self.tampering.step(after - before, rng) for after, before in pairs]
-
-    def _false_trees(self, honest: BoostedTrees, trained: Parameters, width: int, rng: Rng) -> Parameters:
-        trees = read_trees(trained[0].tobytes(), n_features=width, limits=honest.update_limits()).trees
-        data = write_trees([self._false_tree(tree, rng) for tree in trees], n_features=width)
-        return [np.frombuffer(data, dtype=np.uint8)]
-
-    def _false_tree(self, tree: Tree, rng: Rng) -> Tree:
-        value = tree.value.copy()
-        value[tree.leaves] = self.tampering.step(tree.value[tree.leaves], rng)
-        return replace(tree, value=value)

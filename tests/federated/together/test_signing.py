@@ -310,7 +310,7 @@ from fedanon.federated.joint_server import Together
 true, mine = Together.keys.fget, public_key(new_secret())
 Together.keys = property(lambda self: true(self) | {1: mine})
 """
-from fedanon.cli import main
+from fedanon.cli.__main__ import main
 sys.argv = ["fedanon", *sys.argv[4:]]
 main()
 '''

@@ -7,30 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedanon.federated.client import client_app
-from fedanon.federated.engine_local import LocalGrid
-from fedanon.federated.strategies import make_strategy
-from fedanon.learning.global_model import margins, probe_rows
-from fedanon.learning.krum import closest_together, krum_scores
+from fedanon.learning.aggregators import margins, probe_rows
+from fedanon.learning.strategies.means import RobustMean, closest_together, krum_scores
 from fedanon.learning.suspicion import MAX_SCORE, MIN_ROUNDS, UNLIKE, Suspicion, unlikeness
 from fedanon.models.trees import Tree, write_trees
-from tests.federated.conftest import settings
-from tests.federated.test_strategies import replies
+from tests.learning.test_strategies import by_flower, updates
 
 
 def test_krum_is_flowers_where_all_weights_are_equal() -> None:
-    LocalGrid(client_app(), settings())  # messages can be made from now on
-    sent = replies(3, np.float64, read=True)
-    for reply in sent:
-        reply.content["metrics"]["num-examples"] = 100
-    ours, _ = make_strategy("robust", {}).aggregate_train(1, sent)
-    theirs, _ = make_strategy("multikrum", {"num_malicious_nodes": 2, "num_nodes_to_select": 4}).aggregate_train(
-        1, sent
-    )
-    assert ours is not None
-    assert theirs is not None
-    for name, array in theirs.items():
-        assert np.allclose(ours[name].numpy(), array.numpy(), rtol=1e-12)
+    arrays, _ = updates(3, np.float64, 7)
+    ours = RobustMean().combine(arrays, [100] * 7)
+    theirs = by_flower("multikrum", arrays, [100] * 7, num_malicious_nodes=2, num_nodes_to_select=4)
+    for mine, other in zip(ours, theirs, strict=True):
+        assert np.allclose(mine, other, rtol=1e-12)
 
 
 def test_krum_scores_by_hand() -> None:
@@ -44,7 +33,7 @@ def test_some_are_kept_and_the_far_ones_are_not(count: int, seed: int) -> None:
     vectors = np.random.default_rng(seed).normal(size=(count, 5))
     far = count * 3 // 10
     vectors[:far] += 1e3
-    kept = closest_together(vectors, hostile_share=0.3, kept_share=0.5)
+    kept = closest_together(vectors, malicious_share=0.3, kept_share=0.5)
     assert len(kept) == max(1, -(-count // 2))
     assert all(place >= far for place in kept)
 

@@ -1,6 +1,7 @@
-"""The global model on the server: what is sent to a node, what is accepted from it, and how updates combine.
+"""Aggregators: the global model on the server, what a node is sent, what is accepted from it, and how updates combine.
 
-Two kinds: arrays that are averaged by one of Flower's strategies, and trees that are united.
+One per kind of model (:attr:`fedanon.models.base.Model.aggregation`): arrays that are averaged, and trees that are
+joined. Everything is plain arrays; who carries them to the nodes does not matter.
 """
 
 from __future__ import annotations
@@ -10,29 +11,54 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from flwr.app import Message
 from numpy.typing import NDArray
 
 from fedanon.errors import ConfigError, UpdateRejectedError
-from fedanon.federated import wire
-from fedanon.federated.strategies import RobustMean, make_strategy
-from fedanon.learning.settings import RunSettings
-from fedanon.learning.validation import check_arrays, far_movers
+from fedanon.learning.strategies import STRATEGIES, Strategy
+from fedanon.learning.validation import MAX_MOVE, check_arrays, far_movers
 from fedanon.models.base import Model, Parameters
 from fedanon.models.boosted_trees import BoostedTrees
 from fedanon.models.tree_validation import TreeModel, read_trees
 from fedanon.models.trees import Tree
+from fedanon.registry import Registry
 from fedanon.types import FloatArray
 
+#: a node, and the kind of message it is sent
 Listener = tuple[int, str]
 #: arrays, or trees
 ReadUpdate = Any
-#: the ways to combine updates that also unite trees
-TREE_STRATEGIES = ("fedavg", "robust")
+
+#: by the `aggregation` of a model
+AGGREGATORS: Registry[type[Aggregator]] = Registry("aggregation", group="fedanon.aggregators")
 
 
-class GlobalModel(ABC):
-    """What the server holds between rounds."""
+def make_aggregator(model: Model, width: int, strategy: Strategy, *, max_move: float = MAX_MOVE) -> Aggregator:
+    """The aggregator a model needs.
+
+    Parameters
+    ----------
+    model : what is trained.
+    width : number of features.
+    strategy : how updates combine.
+    max_move : a step this many times the round's median is left out; 0 leaves none out.
+    """
+    if model.aggregation not in strategy.aggregations:
+        known = [name for name, component in STRATEGIES.items() if model.aggregation in component.aggregations]
+        raise ConfigError(
+            f"The strategy {strategy.name!r} does not combine updates of the model {model.name!r}. "
+            f"Use {' or '.join(map(repr, known))}."
+        )
+    return AGGREGATORS[model.aggregation](model, width, strategy, max_move=max_move)
+
+
+class Aggregator(ABC):
+    """What the server holds between rounds; see :func:`make_aggregator` for the parameters."""
+
+    def __init__(self, model: Model, width: int, strategy: Strategy, *, max_move: float = MAX_MOVE) -> None:
+        self.model = model
+        self.width = width
+        self.strategy = strategy
+        self.max_move = max_move
 
     @property
     @abstractmethod
@@ -44,37 +70,36 @@ class GlobalModel(ABC):
         """Go on from a checkpoint."""
 
     @abstractmethod
-    def arrays_for(self, listener: Listener) -> Parameters:
-        """What a node still needs for a kind of message."""
+    def pending_updates(self, listener: Listener) -> Parameters:
+        """What a node has not been sent yet in messages of that kind; from now on it has."""
 
-    @abstractmethod
-    def forget(self, node: int) -> None:
+    def forget(self, node: int) -> None:  # noqa: B027 (most remember nothing of a node)
         """A node failed and may have lost what it held."""
 
     @abstractmethod
     def read(self, arrays: Parameters) -> ReadUpdate:
         """What an update says; raise UpdateRejectedError unless it can be used."""
 
-    @abstractmethod
     def outliers(self, updates: Mapping[int, ReadUpdate]) -> dict[int, str]:
         """Updates that are sound alone but absurd beside the others, with the reason."""
+        return {}
 
     @abstractmethod
     def directions(self, updates: Mapping[int, ReadUpdate]) -> dict[int, FloatArray]:
-        """Each update as a vector, so that clients can be compared."""
+        """Each update as a vector, so that nodes can be compared."""
 
     @abstractmethod
-    def combine(self, round_number: int, accepted: Sequence[tuple[Message, ReadUpdate]]) -> None:
-        """Take in the accepted replies of a round, with what was read of them; their weights are checked already."""
+    def combine(self, round_number: int, updates: Sequence[ReadUpdate], weights: Sequence[float]) -> None:
+        """Take in the updates of a round, as they were read, with the numbers of examples they were learned from."""
 
 
-class AveragedArrays(GlobalModel):
-    """Arrays combined by a strategy of Flower's."""
+@AGGREGATORS.register("mean")
+class ArrayAggregator(Aggregator):
+    """Arrays of the same shapes at every node, combined by a strategy."""
 
-    def __init__(self, model: Model, width: int, settings: RunSettings) -> None:
+    def __init__(self, model: Model, width: int, strategy: Strategy, *, max_move: float = MAX_MOVE) -> None:
+        super().__init__(model, width, strategy, max_move=max_move)
         self._parameters = model.initial(width)
-        self._strategy = make_strategy(settings.strategy, settings.nested("strategy"))
-        self._max_move = settings.max_move
 
     @property
     def parameters(self) -> Parameters:
@@ -86,12 +111,9 @@ class AveragedArrays(GlobalModel):
         check_arrays(parameters, self._parameters)
         self._parameters = parameters
 
-    def arrays_for(self, listener: Listener) -> Parameters:
+    def pending_updates(self, listener: Listener) -> Parameters:
         """All arrays, every time."""
         return self._parameters
-
-    def forget(self, node: int) -> None:
-        """Nothing is remembered of a node."""
 
     def read(self, arrays: Parameters) -> ReadUpdate:
         """The arrays, of the shapes, types and bounds of the global ones."""
@@ -100,7 +122,7 @@ class AveragedArrays(GlobalModel):
 
     def outliers(self, updates: Mapping[int, ReadUpdate]) -> dict[int, str]:
         """Updates that move absurdly far."""
-        moved = far_movers(updates, self._parameters, self._max_move)
+        moved = far_movers(updates, self._parameters, self.max_move)
         return {node: f"it moves {factor:.3g} times as far as the median" for node, factor in moved.items()}
 
     def directions(self, updates: Mapping[int, ReadUpdate]) -> dict[int, FloatArray]:
@@ -108,25 +130,24 @@ class AveragedArrays(GlobalModel):
         pairs = {node: zip(arrays, self._parameters, strict=True) for node, arrays in updates.items()}
         return {node: np.concatenate([(a - b).ravel() for a, b in pair]) for node, pair in pairs.items()}
 
-    def combine(self, round_number: int, accepted: Sequence[tuple[Message, ReadUpdate]]) -> None:
-        """Flower's aggregation; an aggregator may widen the type, the model keeps its own."""
-        replies = [wire.with_read_arrays(reply, arrays) for reply, arrays in accepted]
-        record, _ = self._strategy.aggregate_train(round_number, replies)
-        assert record is not None  # there is at least one reply
-        merged = [record[str(i)].numpy().astype(known.dtype) for i, known in enumerate(self._parameters)]
-        check_arrays(merged, self._parameters)
-        self._parameters = merged
+    def combine(self, round_number: int, updates: Sequence[ReadUpdate], weights: Sequence[float]) -> None:
+        """What the strategy makes of them; it may widen the type, the model keeps its own."""
+        self._replace(self.strategy.combine(updates, weights))
+
+    def _replace(self, merged: Parameters) -> None:
+        typed = [array.astype(known.dtype) for array, known in zip(merged, self._parameters, strict=True)]
+        check_arrays(typed, self._parameters)
+        self._parameters = typed
 
 
-class UnitedTrees(GlobalModel):
-    """Trees of all clients; a node is sent only those it has not seen for that kind of message."""
+@AGGREGATORS.register("trees")
+class TreeAggregator(Aggregator):
+    """Trees of all nodes; a node is sent only those it has not seen in that kind of message."""
 
-    def __init__(self, model: BoostedTrees, width: int, settings: RunSettings) -> None:
-        if settings.strategy not in TREE_STRATEGIES:
-            known = " or ".join(map(repr, TREE_STRATEGIES))
-            raise ConfigError(f"The strategy {settings.strategy!r} averages arrays; trees are united by {known}.")
-        self._strategy = make_strategy(settings.strategy, settings.nested("strategy"))
-        self._model = model
+    model: BoostedTrees
+
+    def __init__(self, model: Model, width: int, strategy: Strategy, *, max_move: float = MAX_MOVE) -> None:
+        super().__init__(model, width, strategy, max_move=max_move)
         self._trees = TreeModel(width)
         self._known: dict[Listener, int] = {}
         self._written: dict[int, Parameters] = {}  # for each first tree, until trees are added
@@ -138,11 +159,11 @@ class UnitedTrees(GlobalModel):
 
     def restore(self, parameters: Parameters) -> None:
         """Take the checkpoint's trees."""
-        data, limits = parameters[0].tobytes(), self._model.model_limits()
-        self._trees = TreeModel.from_bytes(data, n_features=self._trees.n_features, limits=limits)
+        data, limits = parameters[0].tobytes(), self.model.model_limits()
+        self._trees = TreeModel.from_bytes(data, n_features=self.width, limits=limits)
         self._written.clear()
 
-    def arrays_for(self, listener: Listener) -> Parameters:
+    def pending_updates(self, listener: Listener) -> Parameters:
         """The trees added since the last message of that kind to that node."""
         known = self._known.get(listener, 0)
         self._known[listener] = len(self._trees)
@@ -159,41 +180,29 @@ class UnitedTrees(GlobalModel):
         """The trees; structure and bounds of every one are checked before xgboost sees it."""
         if len(arrays) != 1 or arrays[0].dtype != np.uint8 or arrays[0].ndim != 1:
             raise UpdateRejectedError("it does not hold one array of bytes")
-        data, limits = arrays[0].tobytes(), self._model.update_limits()
-        return read_trees(data, n_features=self._trees.n_features, limits=limits).trees
-
-    def outliers(self, updates: Mapping[int, ReadUpdate]) -> dict[int, str]:
-        """None: the weight of a tree is bounded already."""
-        return {}
+        data, limits = arrays[0].tobytes(), self.model.update_limits()
+        return read_trees(data, n_features=self.width, limits=limits).trees
 
     def directions(self, updates: Mapping[int, ReadUpdate]) -> dict[int, FloatArray]:
-        """What each client's trees say about a row for every leaf of the round."""
-        rows = probe_rows([tree for trees in updates.values() for tree in trees], self._trees.n_features)
+        """What each node's trees say about a row for every leaf of the round."""
+        rows = probe_rows([tree for trees in updates.values() for tree in trees], self.width)
         return {node: margins(trees, rows) for node, trees in updates.items()}
 
-    def combine(self, round_number: int, accepted: Sequence[tuple[Message, ReadUpdate]]) -> None:
-        """Add the trees the way the model unites them: every client's, or those of the clients that agree."""
-        updates = [trees for _, trees in accepted]
-        weights = [float(wire.read_metrics(reply)[wire.WEIGHT]) for reply, _ in accepted]
-        if isinstance(self._strategy, RobustMean):
-            said = self.directions(dict(enumerate(updates)))
-            updates = [updates[place] for place in self._strategy.kept(np.array(list(said.values())))]
-            weights = [1.0] * len(updates)
+    def combine(self, round_number: int, updates: Sequence[ReadUpdate], weights: Sequence[float]) -> None:
+        """Add the trees of every node, or of those the strategy chooses, the way the model merges them."""
+
+        def vectors() -> FloatArray:
+            return np.array(list(self.directions(dict(enumerate(updates))).values()))
+
+        places, shares = self.strategy.choose(vectors, weights)
         self._written.clear()
-        self._model.unite(self._trees, updates, weights)
-
-
-def global_model(model: Model, width: int, settings: RunSettings) -> GlobalModel:
-    """The kind a model needs."""
-    if isinstance(model, BoostedTrees):
-        return UnitedTrees(model, width, settings)
-    return AveragedArrays(model, width, settings)
+        self.model.merge_trees(self._trees, [updates[place] for place in places], shares)
 
 
 # ---- Trees as vectors ----------------------------------------------------------------------------
 #
 # The server has no rows. The trees of a round name the places that matter: for every leaf of every tree there is one
-# probe, a row that falls into it. Two clients whose trees answer all probes alike have learned the same, however their
+# probe, a row that falls into it. Two nodes whose trees answer all probes alike have learned the same, however their
 # trees are built; a tree grown on flipped labels answers the other way round.
 
 
