@@ -51,16 +51,16 @@ def plain_loop(rounds: int = 100) -> dict[str, Any]:
 
 def timed_rounds() -> list[float]:
     """Seconds of every round of training from now on."""
-    from fedanon.federated.server import Federation
+    from fedanon.learning.rounds import Rounds
 
-    train, times = Federation._train, []
+    train, times = Rounds._train, []
 
-    def timed(federation: Any, number: int, model: Any) -> None:
+    def timed(rounds: Rounds, number: int) -> None:
         start = time.perf_counter()
-        train(federation, number, model)
+        train(rounds, number)
         times.append(time.perf_counter() - start)
 
-    Federation._train = timed  # type: ignore[method-assign]
+    Rounds._train = timed  # type: ignore[method-assign]
     return times
 
 
@@ -68,10 +68,10 @@ def local(model: str, rounds: int = 100) -> dict[str, Any]:
     """The rounds of the local engine, and how the cost of a round grows."""
     from fedanon.federated.client import client_app
     from fedanon.federated.engine_local import LocalGrid
-    from fedanon.federated.server import Federation
+    from fedanon.federated.server import FederatedRun
 
     times, chosen = timed_rounds(), settings(model, rounds)
-    Federation(LocalGrid(client_app(), chosen), chosen).run()
+    FederatedRun(LocalGrid(client_app(), chosen), chosen).run()
     # the first rounds prepare what later ones reuse
     early, late = np.mean(times[10:30]), np.mean(times[-20:])
     return {"seconds": float(sum(times)), "per_round_growth": float(late / early)}

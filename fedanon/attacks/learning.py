@@ -15,12 +15,12 @@ from fedanon.attacks.context import Scene
 from fedanon.data import partition
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError, SchemaError
+from fedanon.learning.rounds import train_in_process
+from fedanon.learning.strategies import STRATEGIES
 from fedanon.models import MODELS
-from fedanon.models.base import LocalState, Model, Parameters, Update
-from fedanon.models.boosted_trees import BoostedTrees
+from fedanon.models.base import Model, Parameters
 from fedanon.models.encoding import Encoding
 from fedanon.models.target import Labels, target
-from fedanon.models.tree_validation import TreeModel, read_trees
 from fedanon.release.release import Release
 
 ModelName = Literal["xgb", "lr"]
@@ -49,57 +49,8 @@ class Learner:
 
     def fit(self, releases: Sequence[Release], encoding: Encoding, rng: np.random.Generator) -> Parameters:
         """The global parameters after the last round."""
-        model, states = self.model, [LocalState() for _ in releases]
-        rows = [model.training_data(release, encoding, int(rng.integers(2**63))) for release in releases]
-        combined = _combined(model, encoding.width)
-        for number in range(1, self.rounds + 1):
-            sent = combined.news()
-            updates = [
-                model.train(sent, data, round_number=number, rng=rng, state=state)
-                for data, state in zip(rows, states, strict=True)
-            ]
-            combined.add(updates)
-        return combined.whole()
-
-
-class _Mean:
-    """Arrays, of which the mean weighted by the examples is taken."""
-
-    def __init__(self, model: Model, width: int) -> None:
-        self._parameters = model.initial(width)
-
-    def news(self) -> Parameters:
-        return self._parameters
-
-    whole = news
-
-    def add(self, updates: Sequence[Update]) -> None:
-        weights = [update.n_examples for update in updates]
-        arrays = zip(*(update.parameters for update in updates), strict=True)
-        self._parameters = [np.average(each, axis=0, weights=weights) for each in arrays]
-
-
-class _United:
-    """Trees, of which a client is sent those since the round before."""
-
-    def __init__(self, model: BoostedTrees, width: int) -> None:
-        self._model, self._trees, self._known = model, TreeModel(width), 0
-
-    def news(self) -> Parameters:
-        first, self._known = self._known, len(self._trees)
-        return [self._trees.to_array(first)]
-
-    def whole(self) -> Parameters:
-        return [self._trees.to_array()]
-
-    def add(self, updates: Sequence[Update]) -> None:
-        limits, width = self._model.update_limits(), self._trees.n_features
-        grown = [read_trees(u.parameters[0].tobytes(), n_features=width, limits=limits).trees for u in updates]
-        self._model.merge_trees(self._trees, grown, [update.n_examples for update in updates])
-
-
-def _combined(model: Model, width: int) -> _Mean | _United:
-    return _United(model, width) if isinstance(model, BoostedTrees) else _Mean(model, width)
+        rows = [self.model.training_data(release, encoding, int(rng.integers(2**63))) for release in releases]
+        return train_in_process(self.model, rows, encoding.width, STRATEGIES["fedavg"](), rounds=self.rounds, rng=rng)
 
 
 def hurried(anonymizer: Anonymizer | None, share: float) -> Any:

@@ -10,15 +10,16 @@ from flwr.serverapp import Grid, ServerApp
 
 from fedanon.errors import ConfigError, InfeasibleError
 from fedanon.federated.client import client_app
-from fedanon.federated.server import Federation, Outcome, wait_for_nodes
+from fedanon.federated.server import FederatedRun, wait_for_nodes
 from fedanon.federated.sources import load_node_table, n_parts
+from fedanon.learning.rounds import RunResult
 from fedanon.learning.settings import RunSettings
 
 START_SECONDS = 120.0
 QUIET = {"FLWR_TELEMETRY_ENABLED": "0", "RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
 
 
-def run_with_ray(settings: RunSettings, make: Callable[[Grid], Federation]) -> Outcome:
+def run_with_ray(settings: RunSettings, make: Callable[[Grid], FederatedRun]) -> RunResult:
     """Run the same client app in Ray's processes."""
     for name, value in QUIET.items():
         os.environ.setdefault(name, value)
@@ -27,7 +28,7 @@ def run_with_ray(settings: RunSettings, make: Callable[[Grid], Federation]) -> O
         from flwr.simulation import run_simulation
     except ModuleNotFoundError:
         raise ConfigError("The ray engine needs Ray: pip install 'fedanon[simulation]'.") from None
-    outcomes: list[Outcome] = []
+    outcomes: list[RunResult] = []
     server = ServerApp()
 
     @server.main()

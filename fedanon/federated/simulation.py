@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 
 from fedanon._version import __version__
 from fedanon.errors import ConfigError
-from fedanon.federated.server import Federation, Outcome
+from fedanon.federated.server import FederatedRun
 from fedanon.federated.sources import n_parts, node_table
 from fedanon.joint.node import make_node
 from fedanon.learning.checkpoints import Checkpoints
 from fedanon.learning.malicious.base import Trigger
 from fedanon.learning.malicious.model import BACKDOOR, hostile_numbers, turn_hostile
 from fedanon.learning.node import Node
+from fedanon.learning.rounds import RunResult
 from fedanon.learning.settings import RunSettings
 from fedanon.models.base import LocalState, Model, Parameters
 from fedanon.models.scores import auc
@@ -33,7 +34,7 @@ class Simulation:
     """Result of a simulated run: settings, curves, final scores, the nodes' measures, and who was hostile."""
 
     settings: RunSettings
-    outcome: Outcome
+    outcome: RunResult
     engine: Engine
     seconds: float
     hostile: list[int] = field(default_factory=list)
@@ -88,10 +89,13 @@ def simulate(
         return simulate_nodes(nodes, settings, checkpoints=checkpoints, on_round=on_round, start=start)
     from fedanon.federated.engine_ray import run_with_ray
 
-    store, after = _store(checkpoints), _after(PooledTest(nodes), on_round)
+    store, test = _store(checkpoints), PooledTest(nodes)
     # a node's messages may reach different processes of Ray's, which share no state
     outcome = run_with_ray(
-        settings, lambda grid: Federation(grid, settings, checkpoints=store, on_round=after, forgetful=True)
+        settings,
+        lambda grid: FederatedRun(
+            grid, settings, checkpoints=store, score=test.scores, on_round=on_round, forgetful=True
+        ),
     )
     return Simulation(settings, outcome, engine, time.perf_counter() - start)
 
@@ -121,23 +125,13 @@ def simulate_nodes(
         if settings.tampering == BACKDOOR:
             test.watch(trigger)
     grid = LocalGrid(client_app(prepared=nodes), settings, len(nodes))
-    outcome = Federation(grid, settings, checkpoints=_store(checkpoints), on_round=_after(test, on_round)).run()
+    run = FederatedRun(grid, settings, checkpoints=_store(checkpoints), score=test.scores, on_round=on_round)
+    outcome = run.run()
     return Simulation(settings, outcome, "local", time.perf_counter() - begun, numbers)
 
 
 def _store(folder: Path | None) -> Checkpoints | None:
     return Checkpoints(folder) if folder else None
-
-
-def _after(test: PooledTest, on_round: OnRound | None) -> Callable[[dict[str, Any], Parameters], None]:
-    """Add what only a simulation knows to the scores of a round, then tell them."""
-
-    def after(scores: dict[str, Any], parameters: Parameters) -> None:
-        scores |= test.scores(parameters)
-        if on_round is not None:
-            on_round(scores)
-
-    return after
 
 
 class PooledTest:

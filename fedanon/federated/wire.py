@@ -18,12 +18,10 @@ from numpy.typing import NDArray
 
 from fedanon._version import __version__
 from fedanon.errors import UpdateRejectedError
-from fedanon.learning.node import PRIVACY_MEASURES, NodeFacts
+from fedanon.learning.node import EVALUATION_SCORES, PRIVACY_MEASURES, NodeFacts
 
 ARRAYS, CONFIG, METRICS = "arrays", "config", "metrics"
 ROUND, WEIGHT = "round", "num-examples"
-SCORES = ("accuracy", "precision", "recall", "f1", "auc", "log_loss", "brier")
-EVALUATION = frozenset({*SCORES, *(f"{name}_recoded" for name in SCORES), WEIGHT})
 FACT_NUMBERS = ("width", "n_train", "n_test")
 #: messages of an anonymisation that hospitals agree on together: who takes part, and questions for counts
 JOIN, COUNT = "query.join", "query.count"
@@ -91,7 +89,7 @@ def reply_update(message: Message, arrays: Sequence[NDArray[Any]], n_examples: i
 
 def reply_scores(message: Message, scores: Mapping[str, float], n_examples: int) -> Message:
     """A node's evaluation: only whitelisted numbers pass."""
-    allowed = {name: float(value) for name, value in scores.items() if name in EVALUATION and np.isfinite(value)}
+    allowed = {name: float(value) for name, value in scores.items() if name in EVALUATION_SCORES and np.isfinite(value)}
     return Message(RecordDict({METRICS: MetricRecord({**allowed, WEIGHT: n_examples})}), reply_to=message)
 
 
@@ -168,11 +166,21 @@ def read_metrics(message: Message) -> dict[str, Any]:
     return dict(_only(message, MetricRecord, METRICS))
 
 
-def read_update(message: Message) -> tuple[dict[str, Any], list[NDArray[Any]]]:
-    """The metrics and the arrays of an update, which holds nothing else."""
+def read_update(message: Message) -> tuple[Any, Any, list[NDArray[Any]]]:
+    """The round, the number of examples and the arrays of an update, which holds nothing else."""
     if len(message.content) != 2:
         raise UpdateRejectedError("it does not hold the agreed records")
-    return read_metrics(message), read_arrays(message)
+    metrics, arrays = read_metrics(message), read_arrays(message)
+    if set(metrics) != {WEIGHT, ROUND}:
+        raise UpdateRejectedError("its metrics are not those of this round")
+    return metrics[ROUND], metrics[WEIGHT], arrays
+
+
+def read_scores(message: Message) -> tuple[dict[str, Any], Any]:
+    """The scores of an evaluation, and its number of examples."""
+    metrics = read_metrics(message)
+    weight = metrics.pop(WEIGHT, None)
+    return metrics, weight
 
 
 # ---- Arrays on the wire --------------------------------------------------------------------------

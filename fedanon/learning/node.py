@@ -31,6 +31,10 @@ from fedanon.release.release import Release
 #: what a node measures of its own release and may tell
 PRIVACY_MEASURES = ("k_reached", "ncp", "ncp_published", "linkage_expected_share", "truthfulness", "suppressed_share")
 
+#: what a node reports of an evaluation, on raw and on recoded test rows
+SCORES = ("accuracy", "precision", "recall", "f1", "auc", "log_loss", "brier")
+EVALUATION_SCORES = frozenset({*SCORES, *(f"{name}_recoded" for name in SCORES)})
+
 #: what a node works out of its table once
 PREPARED = ("release", "data", "test", "recoded_test", "facts")
 

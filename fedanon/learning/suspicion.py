@@ -105,19 +105,19 @@ class Suspicion:
 
     def look(self, updates: Mapping[int, FloatArray], refused: Iterable[int] = ()) -> list[int]:
         """Take in a round: updates as vectors by client, and whose were refused; return those who are new suspects."""
-        before = set(self.clients)
+        before = set(self.nodes)
         for client in refused:
             self._evidence.setdefault(client, Evidence()).refused += 1
         if len(updates) >= MIN_UPDATES:
             for client, score in zip(updates, unlikeness(np.array(list(updates.values()))), strict=True):
                 self._evidence.setdefault(client, Evidence()).scores.append(float(score))
-        return [client for client in self.clients if client not in before]
+        return [client for client in self.nodes if client not in before]
 
     @property
-    def clients(self) -> list[int]:
+    def nodes(self) -> list[int]:
         """The suspects, in order."""
         return sorted(client for client, evidence in self._evidence.items() if evidence.is_suspect)
 
     def suspects(self) -> list[dict[str, Any]]:
         """The suspects with the evidence, for people and programs."""
-        return [{"client": client, **self._evidence[client].told()} for client in self.clients]
+        return [{"client": client, **self._evidence[client].told()} for client in self.nodes]

@@ -78,7 +78,7 @@ def test_status_tells_how_each_node_behaved(run: Run, server: Server) -> None:
     found = run("federation", "status", server.folder, "--json").json["conduct"]
     assert [entry["client"] for entry in found] == [9, 7, 2, 4, 0, 1, 3, 5, 6]
     by_client = {entry["client"]: entry for entry in found}
-    assert [client for client, entry in by_client.items() if entry["suspect"]] == suspicion.clients[::-1] == [9, 7]
+    assert [client for client, entry in by_client.items() if entry["suspect"]] == suspicion.nodes[::-1] == [9, 7]
     assert {client: entry["left_out"] for client, entry in by_client.items() if entry["left_out"]} == {9: 3, 2: 1}
     assert by_client[9]["reasons"] == {"it is not finite": 3}
     assert (by_client[4]["no_answer"], by_client[7]["rounds_flagged"], by_client[9]["refused"]) == (1, 3, 3)

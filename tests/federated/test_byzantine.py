@@ -19,7 +19,7 @@ from fedanon.federated import sources
 from fedanon.federated.client import client_app
 from fedanon.federated.deployment.config import NodeConfig, ServerConfig
 from fedanon.federated.engine_local import LocalGrid
-from fedanon.federated.server import Federation
+from fedanon.federated.server import FederatedRun
 from fedanon.federated.simulation import Simulation, simulate, simulate_nodes
 from fedanon.joint.node import make_node
 from fedanon.learning.malicious import TAMPERINGS
@@ -174,7 +174,7 @@ def test_a_node_that_reads_the_settings_stays_honest() -> None:
     outcomes = []
     for count in (0, 10):
         chosen = hostile(count=count, tampering="nan", strategy="fedavg")
-        outcomes.append(Federation(LocalGrid(client_app(), chosen), chosen).run())
+        outcomes.append(FederatedRun(LocalGrid(client_app(), chosen), chosen).run())
     honest, told = outcomes
     assert told.rejected == []
     assert all(np.array_equal(a, b) for a, b in zip(honest.parameters, told.parameters, strict=True))

@@ -23,7 +23,7 @@ from fedanon.federated.deployment.link import Link
 from fedanon.federated.deployment.registering import let_in
 from fedanon.federated.deployment.serving import checkpoints_in
 from fedanon.federated.deployment.superlink import may_pass
-from fedanon.federated.server import Federation
+from fedanon.federated.server import FederatedRun
 from fedanon.io.csv import read_table
 from fedanon.learning.node import Node
 from fedanon.learning.settings import RunSettings
@@ -46,7 +46,7 @@ def local_result(found: Deployed, monkeypatch: pytest.MonkeyPatch) -> Parameters
     settings = found.server.config.run
     monkeypatch.setattr(engine_local, "n_parts", lambda _: len(found.tables))
     app = client_app(lambda context, _: (found.table(n := int(context.node_config["partition-id"])), n))
-    return Federation(engine_local.LocalGrid(app, settings), settings).run().parameters
+    return FederatedRun(engine_local.LocalGrid(app, settings), settings).run().parameters
 
 
 def deployed_result(found: Deployed) -> Parameters:

@@ -11,8 +11,9 @@ import pytest
 from fedanon.federated import engine_local
 from fedanon.federated.client import client_app
 from fedanon.federated.deployment.node import NodeFolder
-from fedanon.federated.server import Federation, Outcome
+from fedanon.federated.server import FederatedRun
 from fedanon.learning.dp_training import read_note
+from fedanon.learning.rounds import RunResult
 from fedanon.privacy.accounting.accountant import epsilon_of
 from tests.federated.deployed import PATIENCE, Deployed, deployed, end_group, wait_until
 from tests.federated.test_deployment import assert_same, checkpoint_round, deployed_result
@@ -34,12 +35,12 @@ def run_of(mode: str, randomness: str) -> str:
     return RUN.format(mode=mode, randomness=randomness, method=method, method_settings=more)
 
 
-def local_outcome(found: Deployed, monkeypatch: pytest.MonkeyPatch) -> Outcome:
+def local_outcome(found: Deployed, monkeypatch: pytest.MonkeyPatch) -> RunResult:
     """What the local engine makes of the same tables."""
     settings = found.server.config.run
     monkeypatch.setattr(engine_local, "n_parts", lambda _: len(found.tables))
     app = client_app(lambda context, _: (found.table(n := int(context.node_config["partition-id"])), n))
-    return Federation(engine_local.LocalGrid(app, settings), settings).run()
+    return FederatedRun(engine_local.LocalGrid(app, settings), settings).run()
 
 
 def run_watched(found: Deployed, proxy: Proxy) -> dict[str, Any]:

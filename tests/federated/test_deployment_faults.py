@@ -12,8 +12,9 @@ from fedanon.errors import InfeasibleError
 from fedanon.federated.client import client_app
 from fedanon.federated.deployment.serving import result
 from fedanon.federated.engine_local import LocalGrid
-from fedanon.federated.server import Federation, Outcome
+from fedanon.federated.server import FederatedRun
 from fedanon.learning.checkpoints import Checkpoints
+from fedanon.learning.rounds import RunResult
 from fedanon.learning.settings import RunSettings
 from tests.federated.conftest import settings
 from tests.federated.test_hostile_updates import each
@@ -51,11 +52,11 @@ def _event(message: Message) -> tuple[int, int]:
     return (int(message.metadata.group_id) if training else 0), message.metadata.dst_node_id
 
 
-def play(chosen: RunSettings, folder: Path | None = None, **faults: frozenset[tuple[int, int]]) -> Outcome:
+def play(chosen: RunSettings, folder: Path | None = None, **faults: frozenset[tuple[int, int]]) -> RunResult:
     grid = FaultyGrid(client_app(), chosen)
     for name, events in faults.items():
         setattr(grid, name, events)
-    return Federation(grid, chosen, checkpoints=Checkpoints(folder) if folder else None).run()
+    return FederatedRun(grid, chosen, checkpoints=Checkpoints(folder) if folder else None).run()
 
 
 @pytest.mark.parametrize("model", ["lr", "xgb"])

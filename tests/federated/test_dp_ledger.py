@@ -16,10 +16,11 @@ import pytest
 from fedanon.errors import DataError, InfeasibleError, PrivacyViolationError
 from fedanon.federated.client import client_app
 from fedanon.federated.engine_local import LocalGrid
-from fedanon.federated.server import Federation, Outcome
+from fedanon.federated.server import FederatedRun
 from fedanon.joint.methods.mondrian import FederatedMondrian
 from fedanon.learning.dp_ledger import NodeLedger
 from fedanon.learning.dp_training import read_note
+from fedanon.learning.rounds import RunResult
 from fedanon.learning.settings import RunSettings
 from fedanon.privacy.accounting.accountant import epsilon_of
 from fedanon.privacy.accounting.noise import SecureNoise
@@ -48,13 +49,13 @@ def answered(asked: Callable[[RunSettings], None], run: RunSettings, times: int)
     return count
 
 
-def played(run: RunSettings, folder: Path) -> Outcome:
+def played(run: RunSettings, folder: Path) -> RunResult:
     """A run whose nodes each keep a budget of 1 in a ledger of this folder."""
     grid = LocalGrid(client_app(), run)
     for node, context in grid._contexts.items():
         asked = {"most-epsilon": 1.0, "most-delta": 1e-5, "ledger": str(folder / f"{node}.json")}
         context.node_config.update(asked)
-    return Federation(grid, run).run()
+    return FederatedRun(grid, run).run()
 
 
 # ---- what a run must promise --------------------------------------------------------------------

@@ -18,7 +18,8 @@ from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord, Re
 from fedanon.federated import wire
 from fedanon.federated.client import client_app
 from fedanon.federated.engine_local import LocalGrid
-from fedanon.federated.server import Federation, Outcome
+from fedanon.federated.server import FederatedRun
+from fedanon.learning.rounds import RunResult
 from tests.federated.conftest import settings
 
 HOSTILE = 3
@@ -37,11 +38,11 @@ class HostileGrid(LocalGrid):
         return reply
 
 
-def play(model: str, forge: Callable[[Message, Message], Message], rounds: int = 2) -> Outcome:
+def play(model: str, forge: Callable[[Message, Message], Message], rounds: int = 2) -> RunResult:
     chosen = settings(model, clients=6, rounds=rounds, evaluate_every=rounds)
     grid = HostileGrid(client_app(), chosen)
     grid.forge = forge
-    return Federation(grid, chosen).run()
+    return FederatedRun(grid, chosen).run()
 
 
 @lru_cache
@@ -238,6 +239,6 @@ def test_no_reply_can_crash_the_evaluation() -> None:
             return reply
 
     chosen = settings("lr", clients=6, rounds=2)
-    outcome = Federation(Grid(client_app(), chosen), chosen).run()
+    outcome = FederatedRun(Grid(client_app(), chosen), chosen).run()
     assert {entry["client"] for entry in outcome.rejected} == {HOSTILE - 1}
     assert np.isfinite(outcome.rounds[-1]["accuracy"])

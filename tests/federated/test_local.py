@@ -14,11 +14,12 @@ from fedanon.errors import FedanonError, InfeasibleError, SchemaError
 from fedanon.federated import wire
 from fedanon.federated.client import client_app
 from fedanon.federated.engine_local import LocalGrid
-from fedanon.federated.server import Federation, Outcome
+from fedanon.federated.server import FederatedRun
 from fedanon.federated.simulation import simulate
 from fedanon.federated.sources import load_node_table, partition_rows, whole_table
 from fedanon.learning.checkpoints import Checkpoints
 from fedanon.learning.node import Node
+from fedanon.learning.rounds import RunResult
 from fedanon.learning.settings import RunSettings
 from fedanon.learning.strategies import make_model
 from fedanon.models.base import Parameters
@@ -27,8 +28,8 @@ from tests.federated.conftest import settings
 ANONYMOUS = {"method": "mondrian", "method_settings": {"k": 5}}
 
 
-def run(chosen: RunSettings, checkpoints: Checkpoints | None = None) -> Outcome:
-    return Federation(LocalGrid(client_app(), chosen), chosen, checkpoints=checkpoints).run()
+def run(chosen: RunSettings, checkpoints: Checkpoints | None = None) -> RunResult:
+    return FederatedRun(LocalGrid(client_app(), chosen), chosen, checkpoints=checkpoints).run()
 
 
 def same(first: Parameters, second: Parameters) -> bool:
@@ -119,10 +120,10 @@ def test_a_round_goes_on_without_failed_clients_or_stops_by_rule() -> None:
     chosen = settings("lr")
     grid = FailingGrid(client_app(), chosen)
     grid.failing = frozenset({2, 4})
-    assert Federation(grid, chosen).run().rounds[-1]["round"] == 4
+    assert FederatedRun(grid, chosen).run().rounds[-1]["round"] == 4
     grid.failing = frozenset({1, 2, 4})
     with pytest.raises(InfeasibleError, match="Round 1: 2 of 5 updates are usable; at least 3 are needed"):
-        Federation(grid, chosen).run()
+        FederatedRun(grid, chosen).run()
 
 
 def test_schema_drift_is_refused_before_the_first_round() -> None:
@@ -139,7 +140,7 @@ def test_schema_drift_is_refused_before_the_first_round() -> None:
     chosen = settings("lr")
     grid = LocalGrid(client_app(load), chosen)  # type: ignore[arg-type]
     with pytest.raises(SchemaError, match="2 different values of schema_sha256 among 5"):
-        Federation(grid, chosen).run()
+        FederatedRun(grid, chosen).run()
 
 
 def test_foreign_exceptions_do_not_travel() -> None:
@@ -155,7 +156,7 @@ def test_foreign_exceptions_do_not_travel() -> None:
     assert "CANARY" not in reply.error.reason
     assert "ValueError" in reply.error.reason
     with pytest.raises(InfeasibleError, match="None of 5 nodes"):
-        Federation(grid, chosen).run()
+        FederatedRun(grid, chosen).run()
 
 
 def test_anonymisation_happens_once(monkeypatch: pytest.MonkeyPatch) -> None:

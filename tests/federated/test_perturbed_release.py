@@ -8,7 +8,7 @@ import pytest
 from fedanon.data.schema import Numeric
 from fedanon.federated.client import client_app
 from fedanon.federated.engine_local import LocalGrid
-from fedanon.federated.server import Federation
+from fedanon.federated.server import FederatedRun
 from fedanon.federated.sources import partition_rows, whole_table
 from fedanon.learning.node import Node
 from tests.federated.conftest import settings
@@ -20,7 +20,7 @@ METHODS = [("additive_noise", {"c": 1.0}), ("egadp", {})]
 @pytest.mark.parametrize("model", ["lr", "xgb"])
 def test_a_federation_learns_from_changed_values(method: str, parameters: dict[str, float], model: str) -> None:
     chosen = settings(model, method=method, method_settings=parameters)
-    last = Federation(LocalGrid(client_app(), chosen), chosen).run().rounds[-1]
+    last = FederatedRun(LocalGrid(client_app(), chosen), chosen).run().rounds[-1]
     assert last["auc_client_mean"] > 0.75
     # new rows are left as they are: both test sets are the same
     assert last["auc_client_mean_recoded"] == last["auc_client_mean"]

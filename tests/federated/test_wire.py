@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from fedanon.data.schema import Schema
 from fedanon.federated import engine_local
 from fedanon.federated.client import client_app
-from fedanon.federated.server import Federation
+from fedanon.federated.server import FederatedRun
 from fedanon.io.csv import read_table
 from fedanon.learning.settings import RunSettings
 from fedanon.models.encoding import Encoding
@@ -76,7 +76,7 @@ def test_no_message_holds_a_value_of_a_record(tmp_path, monkeypatch, name):
     monkeypatch.setattr(engine_local, "n_parts", lambda _: NODES)
     app = client_app(lambda context, _: (read_table(tables[n := int(context.node_config["partition-id"])], schema), n))
     grid = RecordingGrid(app, settings(name))
-    Federation(grid, settings(name)).run()
+    FederatedRun(grid, settings(name)).run()
     found = sightings(grid.captured, canaries(tmp_path))
     print(f"{name}: {len(grid.captured)} bytes, {found} canaries seen")
     assert len(grid.captured) > 1_000

@@ -116,4 +116,4 @@ def test_few_updates_are_not_compared() -> None:
     suspicion = Suspicion()
     for _ in range(9):
         suspicion.look({0: np.zeros(3), 1: np.zeros(3), 2: np.full(3, 1e6)}, refused=[7])
-    assert suspicion.clients == [7]
+    assert suspicion.nodes == [7]

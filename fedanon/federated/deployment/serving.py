@@ -18,10 +18,11 @@ from fedanon._version import __version__
 from fedanon.errors import ConfigError
 from fedanon.federated.deployment.config import ServerConfig
 from fedanon.federated.deployment.folders import private_folder, write_private
-from fedanon.federated.server import Federation, Outcome, server_app, wait_for_nodes
+from fedanon.federated.server import FederatedRun, server_app, wait_for_nodes
 from fedanon.io.audit import audit
 from fedanon.io.manifest import file_sha256
 from fedanon.learning.checkpoints import Checkpoints
+from fedanon.learning.rounds import RunResult
 from fedanon.learning.settings import RunSettings
 
 FOLDER_VARIABLE = "FEDANON_SERVER_FOLDER"
@@ -49,7 +50,7 @@ def result_path(folder: Path, settings: RunSettings) -> Path:
     return folder / "results" / f"{Checkpoints.name(settings)}-{settings.rounds}.json"
 
 
-def result(settings: RunSettings, outcome: Outcome, security: str) -> dict[str, Any]:
+def result(settings: RunSettings, outcome: RunResult, security: str) -> dict[str, Any]:
     """All that may be published of a run; the same for the same seed and tables."""
     return {
         "security": security,
@@ -74,11 +75,11 @@ def _main(grid: Grid, context: Context) -> None:
     audit("run started", settings=settings.to_config(), security=os.environ.get(SECURITY_VARIABLE, "none"))
     wait_for_nodes(grid, config.nodes, config.wait_seconds)
     private_folder(folder / "checkpoints")
-    federation = Federation(
+    federation = FederatedRun(
         grid,
         settings,
         checkpoints=checkpoints_in(folder),
-        on_round=lambda scores, _parameters: _tell(scores),
+        on_round=_report,
         timeout=config.reply_seconds,
         forgetful=True,
     )
@@ -90,7 +91,7 @@ def _main(grid: Grid, context: Context) -> None:
     audit("run finished", result=path.name, result_sha256=file_sha256(path), **left_out)
 
 
-def _tell(scores: dict[str, Any]) -> None:
+def _report(scores: dict[str, Any]) -> None:
     print(_line(scores), flush=True)
     audit("round", **scores)
 

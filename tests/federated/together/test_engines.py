@@ -16,10 +16,11 @@ from fedanon.errors import ConfigError, FedanonError, InfeasibleError
 from fedanon.federated import engine_local, wire
 from fedanon.federated.client import client_app
 from fedanon.federated.engine_local import LocalGrid
-from fedanon.federated.server import Federation, Outcome
+from fedanon.federated.server import FederatedRun
 from fedanon.federated.simulation import simulate
 from fedanon.joint.masks import new_secret, pack_keys, public_key
 from fedanon.learning.checkpoints import Checkpoints
+from fedanon.learning.rounds import RunResult
 from tests.federated.conftest import settings
 from tests.federated.deployed import deployed
 
@@ -41,14 +42,14 @@ class ChangingGrid(LocalGrid):
         return reply
 
 
-def play(change: Callable[[Message, Message], Message], **more: Any) -> Outcome:
+def play(change: Callable[[Message, Message], Message], **more: Any) -> RunResult:
     chosen = settings("lr", rounds=1, **(TOGETHER | more))
     grid = ChangingGrid(client_app(), chosen)
     grid.change = change
-    return Federation(grid, chosen).run()
+    return FederatedRun(grid, chosen).run()
 
 
-def agreed(outcome: Outcome) -> dict[str, Any]:
+def agreed(outcome: RunResult) -> dict[str, Any]:
     assert outcome.together is not None
     return outcome.together
 
@@ -72,14 +73,14 @@ def test_the_floor_of_each_hospital_is_kept() -> None:
 
 
 def test_a_resumed_run_agrees_again_and_says_so(tmp_path: Any) -> None:
-    def run(rounds: int) -> Outcome:
+    def run(rounds: int) -> RunResult:
         chosen = settings("lr", rounds=rounds, **TOGETHER)
-        return Federation(LocalGrid(client_app(), chosen), chosen, checkpoints=Checkpoints(tmp_path)).run()
+        return FederatedRun(LocalGrid(client_app(), chosen), chosen, checkpoints=Checkpoints(tmp_path)).run()
 
     first, second = run(2), run(4)
     assert agreed(first)["recoding_sha256"] == agreed(second)["recoding_sha256"]
     assert (agreed(first)["protocols"], agreed(second)["protocols"]) == (1, 2)
-    whole = Federation(LocalGrid(client_app(), settings("lr", **TOGETHER)), settings("lr", **TOGETHER)).run()
+    whole = FederatedRun(LocalGrid(client_app(), settings("lr", **TOGETHER)), settings("lr", **TOGETHER)).run()
     for ours, other in zip(second.parameters, whole.parameters, strict=True):
         np.testing.assert_array_equal(ours, other)
 
@@ -148,11 +149,11 @@ class LeavingGrid(LocalGrid):
         return super()._deliver(message)
 
 
-def leave(leaving: dict[int, tuple[str, int]], **more: Any) -> Outcome:
+def leave(leaving: dict[int, tuple[str, int]], **more: Any) -> RunResult:
     chosen = settings("lr", rounds=1, **(TOGETHER | more))
     grid = LeavingGrid(client_app(), chosen)
     grid.leaving = leaving
-    return Federation(grid, chosen).run()
+    return FederatedRun(grid, chosen).run()
 
 
 @pytest.mark.parametrize("step", [1, 4, 1000])
@@ -290,7 +291,7 @@ def test_deployed_hospitals_agree_on_the_same_recoding(
         chosen = found.server.config.run
         monkeypatch.setattr(engine_local, "n_parts", lambda _: len(found.tables))
         app = client_app(lambda context, _: (found.table(n := int(context.node_config["partition-id"])), n))
-        local = Federation(engine_local.LocalGrid(app, chosen), chosen).run()
+        local = FederatedRun(engine_local.LocalGrid(app, chosen), chosen).run()
     assert result["together"]["recoding_sha256"] == agreed(local)["recoding_sha256"]
     assert result["rounds"] == local.rounds
     assert all(fact["measures"]["k_reached"] >= 2 for fact in result["facts"].values())

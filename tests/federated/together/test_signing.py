@@ -19,7 +19,7 @@ from fedanon.errors import ConfigError, DataError, InfeasibleError, PrivacyViola
 from fedanon.federated import wire
 from fedanon.federated.deployment.config import NodeConfig
 from fedanon.federated.engine_local import RUN_ID
-from fedanon.federated.server import Federation
+from fedanon.federated.server import FederatedRun
 from fedanon.io.keys import node_keys
 from fedanon.joint.masks import masked, new_secret, pack_keys, public_key, unmasked_sum
 from fedanon.joint.signing import SIGNATURE_BYTES, Identity, _holds
@@ -201,7 +201,7 @@ def numbered(configs: list[Config], numbers: Any = range(CLIENTS)) -> dict[int, 
 
 def test_signed_sums_lead_to_the_same_recoding(configs: list[Config]) -> None:
     signed, unsigned = (
-        Federation(SignedGrid(chosen), settings("lr", rounds=1, **SECURE)).run() for chosen in (numbered(configs), {})
+        FederatedRun(SignedGrid(chosen), settings("lr", rounds=1, **SECURE)).run() for chosen in (numbered(configs), {})
     )
     assert agreed(signed)["clients"] == [0, 1, 2, 3, 4]
     assert agreed(signed)["recoding_sha256"] == agreed(unsigned)["recoding_sha256"]
@@ -263,7 +263,7 @@ def test_a_run_whose_server_swaps_a_key_stops(configs: list[Config]) -> None:
 
     grid.asked = swap
     with pytest.raises(InfeasibleError, match=r"0 of 5 clients are left.*Nothing was released"):
-        Federation(grid, settings("lr", rounds=1, **SECURE)).run()
+        FederatedRun(grid, settings("lr", rounds=1, **SECURE)).run()
     assert len(grid.reasons) == CLIENTS
     assert all("has a signature for another run, number or key" in reason for reason in grid.reasons)
 
@@ -271,14 +271,14 @@ def test_a_run_whose_server_swaps_a_key_stops(configs: list[Config]) -> None:
 def test_a_node_that_asks_for_signatures_leaves_those_who_do_not_sign(configs: list[Config]) -> None:
     """It refuses; the others, who ask for none, go on as ever."""
     grid = SignedGrid(numbered(configs, [0]))
-    outcome = Federation(grid, settings("lr", rounds=1, **SECURE)).run()
+    outcome = FederatedRun(grid, settings("lr", rounds=1, **SECURE)).run()
     assert agreed(outcome)["clients"] == [1, 2, 3, 4]
     assert grid.reasons == ["This node sums with hospitals it knows only: the key of number 1 is not signed."]
 
 
 def test_those_who_only_sign_satisfy_those_who_ask(configs: list[Config]) -> None:
     signing = {number: {"identity-key": configs[number]["identity-key"]} for number in range(1, CLIENTS)}
-    outcome = Federation(SignedGrid(numbered(configs, [0]) | signing), settings("lr", rounds=1, **SECURE)).run()
+    outcome = FederatedRun(SignedGrid(numbered(configs, [0]) | signing), settings("lr", rounds=1, **SECURE)).run()
     assert agreed(outcome)["clients"] == [0, 1, 2, 3, 4]
 
 
@@ -291,7 +291,7 @@ def test_a_client_whose_signature_cannot_be_read_is_left_out(configs: list[Confi
             reply.content[wire.CONFIG]["signature"] = text  # type: ignore[index]
 
     grid.answered = spoil
-    outcome = Federation(grid, settings("lr", rounds=1, **SECURE)).run()
+    outcome = FederatedRun(grid, settings("lr", rounds=1, **SECURE)).run()
     assert [(entry["client"], "signature cannot be read" in entry["reason"]) for entry in outcome.rejected] == [
         (3, True)
     ]
@@ -339,7 +339,7 @@ import json, sys
 from flwr.clientapp import ClientApp
 from fedanon.federated import engine_ray
 from fedanon.federated.client import client_app
-from fedanon.federated.server import Federation
+from fedanon.federated.server import FederatedRun
 from fedanon.learning.settings import RunSettings
 
 configs, chosen = json.loads(sys.argv[1]), RunSettings(**json.loads(sys.argv[2]))
@@ -354,7 +354,7 @@ class Configured(ClientApp):
         return client_app(*self.arguments)(message, context)
 
 engine_ray.client_app = Configured
-outcome = engine_ray.run_with_ray(chosen, lambda grid: Federation(grid, chosen))
+outcome = engine_ray.run_with_ray(chosen, lambda grid: FederatedRun(grid, chosen))
 print("clients", outcome.together["clients"])
 """
 

@@ -13,7 +13,7 @@ from flwr.app import Message
 from fedanon.data.schema import Schema
 from fedanon.federated import engine_local, wire
 from fedanon.federated.client import client_app
-from fedanon.federated.server import Federation
+from fedanon.federated.server import FederatedRun
 from fedanon.io.csv import read_table
 from fedanon.joint import TOGETHER
 from fedanon.learning.settings import RunSettings
@@ -56,7 +56,7 @@ def test_no_message_holds_a_value_of_a_record(
     chosen = RunSettings(model="lr", method=method, method_settings=chosen_method, rounds=1)
     masked = counts.startswith("secure")
     grid = WatchingGrid(app, chosen, masked=masked)
-    Federation(grid, chosen).run()
+    FederatedRun(grid, chosen).run()
     assert sightings(grid.captured, canaries(tmp_path)) == 0
     asked = [reply for reply in grid.answers if reply.metadata.message_type == wire.COUNT]
     assert len(asked) >= 3 * NODES

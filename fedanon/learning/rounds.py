@@ -1,0 +1,349 @@
+"""The rounds of a run without messages: which nodes are asked, whose updates are accepted, and what they combine to.
+
+Who carries the requests to the nodes is a :class:`Transport`; everything here is plain arrays and numbers.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from fedanon.errors import InfeasibleError, SchemaError, UpdateRejectedError
+from fedanon.learning.aggregators import Aggregator, Listener, ReadUpdate, make_aggregator
+from fedanon.learning.checkpoints import Checkpoint, Checkpoints
+from fedanon.learning.dp_training import PrivateAverage, TrainingBudget, sampled
+from fedanon.learning.node import EVALUATION_SCORES, NodeFacts
+from fedanon.learning.settings import RunSettings
+from fedanon.learning.strategies import Strategy, make_model, make_strategy
+from fedanon.learning.suspicion import Suspicion
+from fedanon.learning.validation import check_scores, check_weight
+from fedanon.models.base import LocalState, Model, Parameters, TrainingData
+from fedanon.types import Rng
+
+log = logging.getLogger("fedanon")
+
+#: the number of a round and its scores
+RoundScores = dict[str, Any]
+#: who looks on, beside the nodes
+WATCHER: Listener = (-1, "watch")
+
+
+@dataclass
+class RunResult:
+    """What a run yields."""
+
+    parameters: Parameters
+    rounds: list[RoundScores] = field(default_factory=list)
+    facts: dict[int, NodeFacts] = field(default_factory=dict)
+    rejected: list[dict[str, Any]] = field(default_factory=list)
+    silent: list[dict[str, Any]] = field(default_factory=list)
+    together: dict[str, Any] | None = None
+    dp: dict[str, Any] | None = None
+    suspects: list[dict[str, Any]] = field(default_factory=list)
+
+
+# ---- nodes ---------------------------------------------------------------------------------------
+
+
+class Roster:
+    """The nodes of a run by their identifier: their numbers and facts, and what went wrong with them."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[int, int] = {}
+        self.facts: dict[int, NodeFacts] = {}
+        self.rejected: list[dict[str, Any]] = []
+        self.unresponsive: list[dict[str, Any]] = []
+
+    def admit(self, node: int, number: int, facts: NodeFacts) -> None:
+        """Let a node take part, by the facts it reports."""
+        self.numbers[node], self.facts[node] = number, facts
+
+    def check_agreement(self) -> None:
+        """Raise SchemaError if nodes mean something else by the same columns, or run another version."""
+        for what in ("schema_sha256", "version", "width"):
+            kinds = {getattr(facts, what) for facts in self.facts.values()}
+            if len(kinds) > 1:
+                raise SchemaError(
+                    f"The nodes do not agree: {len(kinds)} different values of {what} among {len(self.facts)}."
+                )
+
+    @property
+    def width(self) -> int:
+        """Number of features."""
+        return next(iter(self.facts.values())).width
+
+    @property
+    def nodes(self) -> list[int]:
+        """All that take part, in the order of their numbers."""
+        return sorted(self.facts, key=lambda node: self.numbers[node])
+
+    def reject(self, number: int, node: int, reason: str) -> None:
+        """Note that what a node sent in a round is left out."""
+        known = self.numbers.get(node, node)
+        self.rejected.append({"round": number, "client": known, "reason": reason})
+        log.warning("round %d: node %s is left out: %s", number, known, reason)
+
+    def note_unresponsive(self, number: int, nodes: Iterable[int], during: str) -> None:
+        """Note that nodes did not answer a request of some kind."""
+        self.unresponsive += [
+            {"round": number, "client": self.numbers.get(node, node), "during": during} for node in nodes
+        ]
+
+
+@dataclass(frozen=True)
+class Reply:
+    """An answer of a node. Reading it raises UpdateRejectedError if it does not hold what was agreed on.
+
+    Parameters
+    ----------
+    node : its identifier.
+    read_update : of training: the round, the number of examples, and the arrays.
+    read_scores : of an evaluation: the scores, and the number of examples.
+    """
+
+    node: int
+    read_update: Callable[[], tuple[Any, Any, Parameters]]
+    read_scores: Callable[[], tuple[Mapping[str, Any], Any]]
+
+
+class Transport(Protocol):
+    """Carries requests to nodes; returns the replies of those that answer, in the order of the nodes' numbers.
+
+    It notes in the roster who does not answer.
+    """
+
+    def train(self, number: int, nodes: Sequence[int], model: Aggregator) -> list[Reply]:
+        """Ask nodes to train from the global model."""
+
+    def evaluate(self, number: int, nodes: Sequence[int], model: Aggregator) -> list[Reply]:
+        """Ask nodes to score the global model."""
+
+
+# ---- rounds --------------------------------------------------------------------------------------
+
+
+class Rounds:
+    """The rounds of a run.
+
+    Parameters
+    ----------
+    settings : of the run.
+    roster : the nodes that take part.
+    transport : the way to them.
+    checkpoints : where every round is kept, or None.
+    score : what someone who looks on adds to the scores of a round, given what a node would be sent.
+    on_round : called with the scores of every evaluated round.
+    """
+
+    def __init__(
+        self,
+        settings: RunSettings,
+        roster: Roster,
+        transport: Transport,
+        *,
+        checkpoints: Checkpoints | None = None,
+        score: Callable[[Parameters], Mapping[str, float]] | None = None,
+        on_round: Callable[[RoundScores], None] | None = None,
+    ) -> None:
+        self.settings = settings
+        self._roster = roster
+        self._transport = transport
+        self._checkpoints = checkpoints
+        self._score_more = score
+        self._on_round = on_round
+        self._suspicion = Suspicion()
+        self._rounds: list[RoundScores] = []
+        self._budget = TrainingBudget.for_run(settings, len(roster.facts), checkpoints)
+        self._model = self._make_aggregator()
+
+    def _make_aggregator(self) -> Aggregator:
+        model, width = make_model(self.settings), self._roster.width
+        if self._budget and self._budget.dp.mode == "central":
+            return PrivateAverage(model, width, self._budget)
+        return make_aggregator(model, width, make_strategy(self.settings), max_move=self.settings.max_move)
+
+    def run(self) -> RunResult:
+        """Train for all rounds, from the last checkpoint if there is one."""
+        for number in range(self._restore() + 1, self.settings.rounds + 1):
+            if self._budget and not self._budget.spend(number):
+                log.warning("round %d: the privacy budget is spent; the training ends here", number)
+                if not self._rounds or self._rounds[-1]["round"] < number - 1:
+                    self._score(number - 1)
+                break
+            try:
+                self._train(number)
+            except InfeasibleError:
+                self._keep(number - 1)  # with what went wrong in this round
+                raise
+            if number % self.settings.evaluate_every == 0 or number == self.settings.rounds:
+                self._score(number)
+            self._keep(number)
+        roster = self._roster
+        return RunResult(
+            parameters=self._model.parameters,
+            rounds=self._rounds,
+            facts={roster.numbers[node]: facts for node, facts in roster.facts.items()},
+            rejected=roster.rejected,
+            silent=roster.unresponsive,
+            dp=self._budget.to_dict() if self._budget else None,
+            suspects=self._suspicion.suspects(),
+        )
+
+    # ---- checkpoints ----------------------------------------------------------------------------
+
+    def _restore(self) -> int:
+        """Go on from the last checkpoint, if there is one; return the number of its round."""
+        last = self._checkpoints.last(self.settings) if self._checkpoints else None
+        if last is None:
+            return 0
+        self._model.restore(last.parameters)
+        self._roster.rejected = last.rejected + self._roster.rejected
+        self._roster.unresponsive = last.silent + self._roster.unresponsive
+        self._suspicion = Suspicion.restored(last.evidence)
+        self._rounds = list(last.rounds)
+        return last.round_number
+
+    def _keep(self, number: int) -> None:
+        if self._checkpoints:
+            roster, evidence = self._roster, self._suspicion.to_keep()
+            checkpoint = Checkpoint(
+                number, self._model.parameters, self._rounds, roster.rejected, roster.unresponsive, evidence
+            )
+            self._checkpoints.save(self.settings, checkpoint)
+
+    # ---- training -------------------------------------------------------------------------------
+
+    def _train(self, number: int) -> None:
+        chosen = self._choose(number)
+        replies = self._transport.train(number, chosen, self._model)
+        accepted = self._without_suspects(number, self._accept(number, replies), [reply.node for reply in replies])
+        needed = max(min(1, len(chosen)), int(np.ceil(self.settings.min_replies * len(chosen))))
+        if len(accepted) < needed:
+            raise InfeasibleError(
+                f"Round {number}: {len(accepted)} of {len(chosen)} updates are usable; at least {needed} are needed."
+            )
+        weights = [self._roster.facts[node].n_train for node in accepted]
+        self._model.combine(number, list(accepted.values()), weights)
+
+    def _choose(self, number: int) -> list[int]:
+        """The nodes of a round, by a stream of their own: the same with and without a restart."""
+        nodes = self._roster.nodes
+        if self._budget and self._budget.rate < 1:
+            return sampled(self._budget, nodes, number)
+        wanted = self.settings.clients_per_round or len(nodes)
+        if wanted >= len(nodes):
+            return nodes
+        rng = np.random.default_rng([self.settings.seed, *b"choose", number])
+        return [nodes[i] for i in sorted(rng.choice(len(nodes), wanted, replace=False))]
+
+    def _accept(self, number: int, replies: Sequence[Reply]) -> dict[int, ReadUpdate]:
+        """The updates that pass validation, by node; the others are noted and left out."""
+        accepted: dict[int, ReadUpdate] = {}
+        for reply in replies:
+            try:
+                if reply.node in accepted:
+                    raise UpdateRejectedError("it came twice")
+                accepted[reply.node] = self._read(number, reply)
+            except UpdateRejectedError as error:
+                self._roster.reject(number, reply.node, str(error))
+        for node, reason in self._model.outliers(accepted).items():
+            self._roster.reject(number, node, reason)
+            del accepted[node]
+        return accepted
+
+    def _read(self, number: int, reply: Reply) -> ReadUpdate:
+        if reply.node not in self._roster.facts:
+            raise UpdateRejectedError("its sender is not part of the run")
+        found, n_examples, arrays = reply.read_update()
+        if found != number:
+            raise UpdateRejectedError("its metrics are not those of this round")
+        check_weight(n_examples, self._roster.facts[reply.node].n_train)
+        return self._model.read(arrays)
+
+    def _without_suspects(
+        self, number: int, accepted: dict[int, ReadUpdate], senders: Iterable[int]
+    ) -> dict[int, ReadUpdate]:
+        """Compare the updates, report new suspects and, if the run says so, leave all suspects out."""
+        numbers = self._roster.numbers
+        updates = {numbers[node]: update for node, update in accepted.items()}
+        refused = {numbers[node] for node in senders if node in self._roster.facts} - set(updates)
+        for node in self._suspicion.look(self._model.directions(updates), sorted(refused)):
+            log.warning("round %d: the updates of node %s are unlike those of the others", number, node)
+        if not self.settings.exclude_suspects:
+            return accepted
+        suspects = [node for node in accepted if numbers[node] in self._suspicion.nodes]
+        for node in suspects:
+            self._roster.reject(number, node, "it is a suspect")
+        return {node: update for node, update in accepted.items() if node not in suspects}
+
+    # ---- evaluation -----------------------------------------------------------------------------
+
+    def _score(self, number: int) -> None:
+        """Add the scores of a round, and what is spent of the privacy budget, where there is one."""
+        spent = {"epsilon_spent": self._budget.epsilon} if self._budget else {}
+        scores = {"round": number, **self._evaluate(number), **spent}
+        if self._score_more is not None:
+            scores |= self._score_more(self._model.pending_updates(WATCHER))
+        self._rounds.append(scores)
+        if self._on_round is not None:
+            self._on_round(scores)
+
+    def _evaluate(self, number: int) -> dict[str, float]:
+        scores: list[tuple[dict[str, float], int]] = []
+        for reply in self._transport.evaluate(number, self._roster.nodes, self._model):
+            try:
+                found, n_examples = reply.read_scores()
+                n_test = self._roster.facts[reply.node].n_test
+                scores.append((check_scores(found, EVALUATION_SCORES), check_weight(n_examples, n_test)))
+            except UpdateRejectedError as error:
+                self._roster.reject(number, reply.node, str(error))
+        return mean_scores(scores)
+
+
+def mean_scores(scores: Sequence[tuple[Mapping[str, float], int]]) -> dict[str, float]:
+    """Means over nodes, weighted by their test rows; the AUC of nodes is a plain mean, under its own name.
+
+    A node whose test rows are all of one class has no AUC and is left out of that mean.
+    """
+    means: dict[str, float] = {}
+    for name in sorted({name for found, _ in scores for name in found}):
+        values = [found[name] for found, _ in scores if name in found]
+        if name.startswith("auc"):
+            means[name.replace("auc", "auc_client_mean")] = float(np.mean(values))
+        else:
+            weights = [float(n_test) for found, n_test in scores if name in found]
+            means[name] = float(np.average(values, weights=weights))
+    return means
+
+
+# ---- without a server ----------------------------------------------------------------------------
+
+
+def train_in_process(
+    model: Model, rows: Sequence[TrainingData], width: int, strategy: Strategy, *, rounds: int, rng: Rng
+) -> Parameters:
+    """The global parameters after some rounds in which every node trains; nothing is scored, compared or kept.
+
+    Parameters
+    ----------
+    model : what is trained.
+    rows : those of each node.
+    width : number of features.
+    strategy : how updates combine.
+    rounds : how many.
+    rng : of all training.
+    """
+    aggregator, states = make_aggregator(model, width, strategy), [LocalState() for _ in rows]
+    for number in range(1, rounds + 1):
+        sent = aggregator.pending_updates(WATCHER)
+        updates = [
+            model.train(sent, data, round_number=number, rng=rng, state=state)
+            for data, state in zip(rows, states, strict=True)
+        ]
+        read = [aggregator.read(update.parameters) for update in updates]
+        aggregator.combine(number, read, [update.n_examples for update in updates])
+    return aggregator.parameters
