@@ -1,4 +1,4 @@
-"""Top and bottom coding: the largest and smallest numbers of a column are replaced by one."""
+"""Coarser numbers: top and bottom coding of the extremes, and rounding to multiples of a base."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from fedanon.sdc.methods.base import Columns, Perturbative
 from fedanon.sdc.methods.numeric import NumericPerturbation, Selection
 from fedanon.types import FloatArray, Rng
 
-#: share coded at the top where nothing is asked for
+#: share coded at the top if nothing else is requested
 DEFAULT_SHARE = 0.05
 
 
 @ANONYMIZERS.register("top_bottom_coding")
 @dataclass(frozen=True, kw_only=True)
 class TopBottomCoding(Perturbative):
-    """Numbers above a top or below a bottom threshold are replaced by the threshold, or by their own mean.
+    """Replaces numbers beyond a top or bottom threshold by the threshold, or by their own mean.
 
     A threshold is a value, or the quantile that leaves a share of the records beyond it (seed 004, section 4.1).
-    Missing values and intervals that an earlier step left stay as they are.
+    Missing values, and intervals that an earlier step left, stay as they are.
     """
 
     name = "top_bottom_coding"
@@ -40,7 +40,7 @@ class TopBottomCoding(Perturbative):
         None, help="share of the records coded at the top; 0.05 if nothing is given", at_least=0, at_most=1
     )
     bottom_share: float | None = parameter(None, help="share of the records coded at the bottom", at_least=0, at_most=1)
-    replace: Literal["threshold", "mean"] = parameter("threshold", help="what stands for the coded numbers")
+    replace: Literal["threshold", "mean"] = parameter("threshold", help="what replaces the coded numbers")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -50,7 +50,7 @@ class TopBottomCoding(Perturbative):
             raise ConfigError("A threshold of TopBottomCoding is a value or a share, not both.")
 
     def change(self, table: Table, current: Columns, rng: Rng) -> Columns:
-        """Every column coded alone."""
+        """Code every column by itself."""
         names = self.chosen(table, numeric_quasi_identifiers(table), "numeric quasi-identifiers")
         return {name: self._coded(current[name]) for name in names}
 
@@ -63,7 +63,7 @@ class TopBottomCoding(Perturbative):
         return Intervals(coded, np.where(exact, coded, high))
 
     def code(self, values: FloatArray) -> FloatArray:
-        """The numbers with their ends replaced."""
+        """Replace the extremes of some numbers."""
         if values.size == 0:
             return values
         bottom, top = self._thresholds(values)
@@ -76,7 +76,7 @@ class TopBottomCoding(Perturbative):
         return coded
 
     def _thresholds(self, values: FloatArray) -> tuple[float, float]:
-        """Bottom and top; quantiles are rounded to values of the data that leave at most the share beyond them."""
+        """Return bottom and top; quantiles are values of the data that leave at most the given share beyond them."""
         given = (self.top, self.bottom, self.top_share, self.bottom_share)
         top_share = DEFAULT_SHARE if given == (None,) * 4 else self.top_share or 0.0
         low = np.quantile(values, self.bottom_share or 0.0, method="lower") if self.bottom is None else self.bottom
@@ -84,16 +84,16 @@ class TopBottomCoding(Perturbative):
         return float(low), float(high)
 
 
-# ---- Rounding to multiples of a base -------------------------------------------------------------
+# ---- rounding ------------------------------------------------------------------------------------
 
 
 def rounded(x: FloatArray, base: float, first: int, last: int) -> FloatArray:
-    """The nearest of base * first .. base * last, halves up; the two ends attract all that lies beyond them."""
+    """Return the nearest of base * first .. base * last, halves up; the two ends attract everything beyond them."""
     return np.asarray(base * np.clip(np.floor(x / base + 0.5), first, last))
 
 
 def rounding_points(attribute: Numeric, base: float) -> tuple[int, int]:
-    """Number of the first and the last multiple of ``base`` that are rounding points of a column."""
+    """Return which multiples of ``base`` are the first and the last rounding point of a column."""
     lowest = min(attribute.low, 0.0)
     return int(np.floor(lowest / base)) + 1, int(np.floor(attribute.high / base))
 
@@ -101,12 +101,12 @@ def rounding_points(attribute: Numeric, base: float) -> tuple[int, int]:
 @ANONYMIZERS.register("rounding")
 @dataclass(frozen=True, kw_only=True)
 class Rounding(NumericPerturbation):
-    r"""Rounds to multiples of a base; the smallest and the largest of them attract all that lies beyond.
+    r"""Rounds to multiples of a base; the smallest and the largest of them attract everything beyond.
 
     The points are :math:`p_i = b i`, i = 1 .. m, and each attracts :math:`[p_i - b/2, p_i + b/2)`. As in Morais 2022,
     section 4.2.2, the first point attracts :math:`[0, p_1 + b/2)`, so that nothing is rounded to 0 unless
     ``keep_zeros`` is set, and the last :math:`[p_m - b/2, x_{max}]`, where :math:`x_{max}` is the largest value the
-    schema allows and m the number of multiples up to it. Where the declared range begins below 0, the first point is
+    schema allows and m the number of multiples up to it. If the declared range begins below 0, the first point is
     the first multiple above its beginning.
     """
 
@@ -120,7 +120,7 @@ class Rounding(NumericPerturbation):
             raise ConfigError("The 'base' parameter of Rounding must be a float > 0. Got 0 instead.")
 
     def perturb(self, data: Selection, rng: Rng) -> FloatArray:
-        """Every column rounded alone."""
+        """Round every column by itself."""
         return np.column_stack([self._round(a, column) for a, column in zip(data.attributes, data.x.T, strict=True)])
 
     def _round(self, attribute: Numeric, x: FloatArray) -> FloatArray:

@@ -1,24 +1,43 @@
-"""Key combinations: the distinct rows of some columns as small integers, with the people behind each.
+"""What the methods for key columns share: notes about a release, and key combinations with the people behind each.
 
-Methods work on the combinations, of which there are few, and not on the rows.
+Key combinations are the distinct rows of some columns as small integers. Methods work on the combinations, of which
+there are few, rather than on the rows.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from fedanon.anonymizers.base import Draft
 from fedanon.data.cells import is_suppressed
 from fedanon.data.groups import Groups
 from fedanon.data.table import Table
-from fedanon.sdc.methods.base import Columns
-from fedanon.types import FloatArray, IntArray
+from fedanon.sdc.methods.base import NO_CLAIM, Columns, Perturbative, draft_of, own_columns
+from fedanon.types import FloatArray, IntArray, Rng
 
 #: the code of a suppressed cell
-STAR = -1
+SUPPRESSED = -1
 #: sums of shares of people are compared with k up to this; a sum above k - 1 stands for at least k people
 ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeyMethod(Perturbative):
+    """Base of the methods for key columns; they add :meth:`remarks` to the notes of a release."""
+
+    def remarks(self, table: Table, before: Columns, after: Columns) -> tuple[str, ...]:
+        """What a reader of the release has to know about this step; no cell is quoted."""
+        return ()
+
+    def draft(self, table: Table, rng: Rng) -> Draft:
+        """Change the table's own cells once, with remarks."""
+        before = own_columns(table)
+        after = {**before, **self.change(table, before, rng)}
+        says_enough = self.truthful or self.claim() is not None
+        notes = (*self.remarks(table, before, after), *(() if says_enough else (NO_CLAIM,)))
+        return replace(draft_of(table, after, ()), notes=notes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,9 +46,9 @@ class Keys:
 
     Parameters
     ----------
-    codes : one row a combination, one column a key; STAR is a suppressed cell.
+    codes : one row per combination, one column per key; SUPPRESSED stands for a suppressed cell.
     groups : the combination of every row of the table, in lexicographic order of the published cells.
-    people : in every combination, see :func:`person_shares`.
+    people : the people behind every combination, see :func:`person_shares`.
     """
 
     codes: IntArray
@@ -38,25 +57,25 @@ class Keys:
 
 
 def keys_of(table: Table, columns: Columns, names: list[str]) -> Keys:
-    """The combinations of the columns ``names``, as they are now."""
+    """Return the current combinations of the columns ``names``."""
     attributes = {column.name: column.attribute for column in table.columns}
     codes = np.empty((len(table), len(names)), dtype=np.int32)
     for i, name in enumerate(names):
         values = Groups.equal_rows(columns[name].keys()).labels
-        codes[:, i] = np.where(is_suppressed(columns[name], attributes[name]), STAR, values)
+        codes[:, i] = np.where(is_suppressed(columns[name], attributes[name]), SUPPRESSED, values)
     groups = Groups.equal_rows(codes)
     return Keys(codes[groups.first_rows], groups, sums(groups.labels, person_shares(table)))
 
 
 def sums(labels: IntArray, weights: FloatArray) -> FloatArray:
-    """Sum of the weights of the rows of every label."""
+    """Sum the weights of the rows of every label."""
     return np.asarray(np.bincount(labels, weights), dtype=np.float64)
 
 
 def person_shares(table: Table) -> FloatArray:
-    """One for every row, or one divided among the rows of a person.
+    """Return 1 for every row, or 1 divided among the rows of the same person.
 
-    The sum over some rows is never more than the number of people they belong to, so a sum of k is k people.
+    The sum over some rows never exceeds the number of people they belong to, so a sum of k means k people.
     """
     if table.persons is None:
         return np.ones(len(table))

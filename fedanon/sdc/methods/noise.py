@@ -1,4 +1,4 @@
-"""Additive noise: normal numbers added to the columns, in the five forms of the literature."""
+"""Noise: additive, in the five forms of the literature, and multiplicative, with and without logarithms."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from fedanon.sdc.methods.numeric import NumericPerturbation, Selection
 from fedanon.sdc.methods.projections import root, standardized
 from fedanon.types import FloatArray, Rng
 
-#: share of a column's records that are no outliers, and of records by their robust distance
+#: shares of records that are not outliers, by a single column and by their robust distance
 COLUMN_SHARE, DISTANCE_SHARE = 0.99, 0.975
 #: records the robust covariance is estimated from
 ROBUST_SAMPLE = 10_000
 
 
-# ---- the maths -----------------------------------------------------------------------------------
+# ---- additive noise: the math --------------------------------------------------------------------
 
 
 def independent_noise(x: FloatArray, c: float, rng: Rng) -> FloatArray:
-    r"""Noise of variance :math:`c \sigma_p^2`, every column alone."""
+    r"""Draw noise of variance :math:`c \sigma_p^2`, independently for every column."""
     return np.asarray(np.sqrt(c) * x.std(axis=0, ddof=1) * rng.standard_normal(x.shape))
 
 
 def correlated_noise(x: FloatArray, c: float, rng: Rng) -> FloatArray:
-    r"""Noise of covariance :math:`c \Sigma`."""
+    r"""Draw noise of covariance :math:`c \Sigma`."""
     scores, _, scale = standardized(x)
     correlation = scores.T @ scores / (len(x) - 1)
     return np.asarray(scale * (rng.standard_normal(x.shape) @ (np.sqrt(c) * root(correlation))))
 
 
 def shrunk(x: FloatArray, noise: FloatArray, c: float) -> FloatArray:
-    """Values and noise drawn towards the mean, so that the covariance is that of ``x`` again."""
+    """Add noise and shrink the sum towards the mean, so that the covariance is that of ``x`` again."""
     mean = x.mean(axis=0)
     return np.asarray(mean + (x - mean + noise) / np.sqrt(1 + c))
 
@@ -50,7 +50,7 @@ def mixed_with_noise(x: FloatArray, d: float, rng: Rng) -> FloatArray:
 
 
 def outliers(x: FloatArray, rng: Rng) -> NDArray[np.bool_]:
-    """Records above the 99 % quantile of any column, or far from the bulk by a robust Mahalanobis distance."""
+    """Mark records above the 99 % quantile of any column, or far from the bulk by a robust Mahalanobis distance."""
     high = (x > np.quantile(x, COLUMN_SHARE, axis=0)).any(axis=1)
     scores = standardized(x).scores
     sample = scores if len(x) <= ROBUST_SAMPLE else scores[rng.choice(len(x), ROBUST_SAMPLE, replace=False)]
@@ -58,7 +58,7 @@ def outliers(x: FloatArray, rng: Rng) -> NDArray[np.bool_]:
     return np.asarray(high | (distances > chi2_quantile(DISTANCE_SHARE, x.shape[1])))
 
 
-# ---- the methods ---------------------------------------------------------------------------------
+# ---- additive noise: the methods -----------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,24 +69,24 @@ class _Noise(NumericPerturbation):
 @ANONYMIZERS.register("additive_noise")
 @dataclass(frozen=True, kw_only=True)
 class AdditiveNoise(_Noise):
-    r"""Independent normal noise is added; means are kept, variances grow.
+    r"""Adds independent normal noise; means are kept, variances grow.
 
     :math:`Y = X + e`, :math:`e_p \sim N(0, c \sigma_p^2)`: in expectation variances grow by the factor 1 + c and
-    correlations shrink by it (Morais 2022, eq. 4.3, where 'variances are kept' is not so). sdcMicro's ``noise=q`` is
-    c = (q / 100)^2.
+    correlations shrink by it (Morais 2022, eq. 4.3, whose claim that variances are kept is wrong). sdcMicro's
+    ``noise=q`` is c = (q / 100)^2.
     """
 
     name = "additive_noise"
 
     def perturb(self, data: Selection, rng: Rng) -> FloatArray:
-        """Values and noise."""
+        """Add noise to the values."""
         return data.x + independent_noise(data.x, self.c, rng)
 
 
 @ANONYMIZERS.register("correlated_noise")
 @dataclass(frozen=True, kw_only=True)
 class CorrelatedNoise(_Noise):
-    r"""Noise correlated like the data is added; means and correlations are kept, variances grow.
+    r"""Adds noise correlated like the data; means and correlations are kept, variances grow.
 
     :math:`Y = X + e`, :math:`e \sim N(0, c \Sigma)`: covariances grow by the factor 1 + c in expectation. sdcMicro's
     'correlated' with ``noise=q`` has c = q / 100.
@@ -95,14 +95,14 @@ class CorrelatedNoise(_Noise):
     name = "correlated_noise"
 
     def perturb(self, data: Selection, rng: Rng) -> FloatArray:
-        """Values and noise."""
+        """Add noise to the values."""
         return data.x + correlated_noise(data.x, self.c, rng)
 
 
 @ANONYMIZERS.register("kim_noise")
 @dataclass(frozen=True, kw_only=True)
 class KimNoise(_Noise):
-    r"""Noise correlated like the data is added and the sum shrunk; means and covariances are kept.
+    r"""Adds noise correlated like the data and shrinks the sum; means and covariances are kept.
 
     :math:`Y = \bar X + (X - \bar X + e) / \sqrt{1 + c}`, :math:`e \sim N(0, c \Sigma)`; both are kept in expectation
     (Kim 1986; Tendick & Matloff 1994). In Morais 2022, eq. 4.5, the mean is divided too and shrinks; here it is not.
@@ -111,14 +111,14 @@ class KimNoise(_Noise):
     name = "kim_noise"
 
     def perturb(self, data: Selection, rng: Rng) -> FloatArray:
-        """Values and noise, drawn towards the mean."""
+        """Add noise to the values and shrink the sum."""
         return shrunk(data.x, correlated_noise(data.x, self.c, rng), self.c)
 
 
 @ANONYMIZERS.register("correlated2_noise")
 @dataclass(frozen=True, kw_only=True)
 class Correlated2Noise(NumericPerturbation):
-    r"""Each column is mixed with noise like itself; means and variances are kept, correlations are not.
+    r"""Mixes each column with noise like itself; means and variances are kept, correlations are not.
 
     :math:`\sqrt{1-d^2}\, x + d\, N(\bar x (1-\sqrt{1-d^2})/d, \sigma^2)`; correlations between columns shrink by the
     factor 1 - d^2 in expectation (sdcMicro's 'correlated2').
@@ -126,17 +126,17 @@ class Correlated2Noise(NumericPerturbation):
 
     name = "correlated2_noise"
 
-    d: float = parameter(0.3, help="weight of the noise, 0 (none) to 1 (nothing else)", at_least=0, at_most=1)
+    d: float = parameter(0.3, help="weight of the noise, from 0 (none) to 1 (nothing but noise)", at_least=0, at_most=1)
 
     def perturb(self, data: Selection, rng: Rng) -> FloatArray:
-        """The mixture."""
+        """Mix values and noise."""
         return mixed_with_noise(data.x, self.d, rng)
 
 
 @ANONYMIZERS.register("outlier_noise")
 @dataclass(frozen=True, kw_only=True)
 class OutlierNoise(_Noise):
-    r"""Independent noise for outliers only; the other records stay as they are.
+    r"""Adds independent noise to outliers only; the other records stay as they are.
 
     Outliers are the records above the 99 % quantile of any column, or whose robust Mahalanobis distance (minimum
     covariance determinant) is above the 97.5 % quantile of :math:`\chi^2_P` (sdcMicro's 'outdect').
@@ -145,28 +145,28 @@ class OutlierNoise(_Noise):
     name = "outlier_noise"
 
     def perturb(self, data: Selection, rng: Rng) -> FloatArray:
-        """Values, and noise where it is needed."""
+        """Add noise to the outliers."""
         noise = independent_noise(data.x, self.c, rng)
         return np.where(outliers(data.x, rng)[:, None], data.x + noise, data.x)
 
 
-# ---- Multiplicative noise ------------------------------------------------------------------------
+# ---- multiplicative noise ------------------------------------------------------------------------
 
 
 def multiplied(x: FloatArray, sd: float, rng: Rng) -> FloatArray:
-    """Every value times a normal factor with mean 1."""
+    """Multiply every value by a normal factor with mean 1."""
     return np.asarray(x * (1 + sd * rng.standard_normal(x.shape)))
 
 
 def log_multiplied(x: FloatArray, sd: float, rng: Rng) -> FloatArray:
-    r""":math:`\exp(\ln x + e) = x e^{e}`; written so, a zero stays zero."""
+    r""":math:`\exp(\ln x + e) = x e^{e}`; written this way, a zero stays zero."""
     return np.asarray(x * np.exp(sd * rng.standard_normal(x.shape)))
 
 
 @ANONYMIZERS.register("multiplicative_noise")
 @dataclass(frozen=True, kw_only=True)
 class MultiplicativeNoise(NumericPerturbation):
-    r"""Every value is multiplied by a normal factor of its own with mean 1; zeros stay zero.
+    r"""Multiplies every value by a normal factor of its own with mean 1; zeros stay zero.
 
     :math:`Y = X \bullet Z`, E Z = 1 (Kim & Winkler 2003). Means are kept in expectation, zeros exactly; the variance
     becomes :math:`\sigma^2 + sd^2 E X^2`. A factor may be negative where ``sd`` is large: see ``non_negative``.
@@ -177,18 +177,18 @@ class MultiplicativeNoise(NumericPerturbation):
     sd: float = parameter(0.1, help="standard deviation of the factor", at_least=0)
 
     def perturb(self, data: Selection, rng: Rng) -> FloatArray:
-        """The products."""
+        """Multiply the values by random factors."""
         return multiplied(data.x, self.sd, rng)
 
 
 @ANONYMIZERS.register("log_multiplicative_noise")
 @dataclass(frozen=True, kw_only=True)
 class LogMultiplicativeNoise(NumericPerturbation):
-    r"""Normal noise is added to the logarithms of positive values; they stay positive.
+    r"""Adds normal noise to the logarithms of positive values; they stay positive.
 
-    :math:`Y = \exp(\ln X + e)`, :math:`e \sim N(0, sd^2)`. Positive stays positive, medians are kept in expectation,
-    means grow by :math:`e^{sd^2/2}`. (Morais 2022, eq. 4.11, names exponential noise, which would only ever enlarge.)
-    Zeros need ``keep_zeros``; negative values are refused.
+    :math:`Y = \exp(\ln X + e)`, :math:`e \sim N(0, sd^2)`. Positive values stay positive, medians are kept in
+    expectation, means grow by :math:`e^{sd^2/2}`. (Morais 2022, eq. 4.11, names exponential noise, which could only
+    enlarge values.) Zeros need ``keep_zeros``; negative values are rejected.
     """
 
     name = "log_multiplicative_noise"
@@ -196,16 +196,16 @@ class LogMultiplicativeNoise(NumericPerturbation):
     sd: float = parameter(0.1, help="standard deviation of the noise on the logarithms; 0.1 is about 10 %", at_least=0)
 
     def perturb(self, data: Selection, rng: Rng) -> FloatArray:
-        """The products."""
+        """Multiply the values by random factors."""
         self._refuse_no_logarithm(data)
-        with np.errstate(over="ignore"):  # what overflows is refused by name afterwards
+        with np.errstate(over="ignore"):  # overflow is reported afterwards, with the name of the column
             return log_multiplied(data.x, self.sd, rng)
 
     def _refuse_no_logarithm(self, data: Selection) -> None:
         for name, column in zip(data.names, data.x.T, strict=True):
             negative, zero = int((column < 0).sum()), int((column == 0).sum())
             if negative or (zero and not self.keep_zeros):
-                hint = "" if negative else " keep_zeros leaves zeros as they are."
+                hint = "" if negative else " Set keep_zeros to leave zeros as they are."
                 raise InfeasibleError(
                     f"The method {self.name!r} takes logarithms. The column {name!r} has {negative} negative values "
                     f"and {zero} zeros.{hint}"

@@ -1,4 +1,4 @@
-"""What the perturbative methods for numeric columns share: which columns, the restrictions, and reverse mapping.
+"""What the methods for numeric columns share: the choice of columns, restrictions, reverse mapping and checks.
 
 A method is a pure function of matrices and a thin dataclass that calls it in :meth:`NumericPerturbation.perturb`.
 """
@@ -11,25 +11,29 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fedanon.data.cells import Numbers, is_suppressed
+from fedanon.data.cells import Cells, Nodes, Numbers, is_suppressed
 from fedanon.data.key_choice import numeric_quasi_identifiers
 from fedanon.data.schema import Numeric
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError, InfeasibleError
 from fedanon.fields import listed, parameter
-from fedanon.sdc.methods.base import Columns, Perturbative, numbers
+from fedanon.sdc.methods.base import Columns, Perturbative
 from fedanon.sdc.methods.projections import regression, standardized
-from fedanon.sdc.methods.ranks import reverse_map
 from fedanon.types import FloatArray, Rng
 
 WHAT = "numeric quasi-identifiers"
+#: share of a column's spread the given columns may leave unexplained before it counts as determined by them
+DETERMINED = 1e-9
+
+
+# ---- bases of the methods ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)
 class NumericPerturbation(Perturbative):
     """Base of the methods that change numbers; a method implements :meth:`perturb`.
 
-    The restrictions follow the method, reverse mapping follows the restrictions (Morais 2022, tables 34-39).
+    Restrictions are applied after the method, reverse mapping after the restrictions (Morais 2022, tables 34-39).
     """
 
     keep_zeros: bool = parameter(False, help="values that are 0 in the original stay 0")
@@ -38,14 +42,14 @@ class NumericPerturbation(Perturbative):
 
     @abstractmethod
     def perturb(self, data: Selection, rng: Rng) -> FloatArray:
-        """The new values of ``data.x``, before restrictions."""
+        """Return the new values of ``data.x``, before restrictions."""
 
     def rows_needed(self, p: int, q: int) -> int:
-        """Fewest rows for ``p`` columns to change and ``q`` given ones."""
+        """Return the fewest rows that suffice for ``p`` columns to change and ``q`` given ones."""
         return 2
 
     def change(self, table: Table, current: Columns, rng: Rng) -> Columns:
-        """The chosen columns as numbers, perturbed, restricted and perhaps mapped back."""
+        """Perturb the chosen columns, restrict the results and, if asked, map them back."""
         data = self._select(table, current)
         data.refuse_few_rows(self.rows_needed(data.x.shape[1], data.s.shape[1]))
         y = self.perturb(data, rng)
@@ -55,7 +59,7 @@ class NumericPerturbation(Perturbative):
         return {name: Numbers(np.ascontiguousarray(y[:, i])) for i, name in enumerate(data.names)}
 
     def given_names(self, table: Table, names: list[str]) -> list[str]:
-        """The columns a method may look at besides those it changes."""
+        """Names of the columns a method may look at besides those it changes."""
         return []
 
     def _select(self, table: Table, current: Columns) -> Selection:
@@ -84,33 +88,27 @@ class ConditionalPerturbation(NumericPerturbation):
     given: str = parameter("", help="numeric quasi-identifiers that stay and explain the others; all others if empty")
 
     def rows_needed(self, p: int, q: int) -> int:
-        """With fewer, the given columns explain the others by chance, and these would be published as they are."""
+        """With fewer rows the given columns would explain the others by chance, and X would be published unchanged."""
         return 1 + p + q
 
     def given_names(self, table: Table, names: list[str]) -> list[str]:
-        """The columns asked for, or all numeric ones that are not changed."""
+        """Names of the requested columns, or of all numeric ones that are not changed."""
         numeric = numeric_quasi_identifiers(table)
         wanted = listed(self.given)
         unfit = [name for name in wanted if name not in numeric or name in names]
         if unfit:
-            raise ConfigError(f"The given columns of {self.name!r} are {WHAT} that stay. Not so: {', '.join(unfit)}.")
+            raise ConfigError(
+                f"The given columns of {self.name!r} must be {WHAT} that stay unchanged. "
+                f"These are not: {', '.join(unfit)}."
+            )
         return wanted or [name for name in numeric if name not in names]
-
-
-def _mapped_back(original: FloatArray, y: FloatArray, kept: NDArray[np.bool_], rng: Rng) -> FloatArray:
-    """Reverse mapping among the cells that need not stay as they are."""
-    mapped = y.copy()
-    for i in range(y.shape[1]):
-        free = ~kept[:, i]
-        mapped[free, i] = reverse_map(original[free, i], y[free, i], rng)
-    return mapped
 
 
 def _refuse_overflow(data: Selection, y: FloatArray) -> None:
     wrong = ~np.isfinite(y)
     if wrong.any():
         name = data.names[int(wrong.any(axis=0).argmax())]
-        raise InfeasibleError(f"The method {data.method!r} leads beyond the largest numbers in the column {name!r}.")
+        raise InfeasibleError(f"The method {data.method!r} goes beyond the largest numbers in the column {name!r}.")
 
 
 def _refuse_negative_originals(data: Selection, original: FloatArray) -> None:
@@ -123,23 +121,20 @@ def _refuse_negative_originals(data: Selection, original: FloatArray) -> None:
             )
 
 
-# ---- What a numeric method works on --------------------------------------------------------------
-
-#: share of a column's spread the given columns may leave unexplained before it counts as determined by them
-DETERMINED = 1e-9
+# ---- what a method works on ----------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """Numeric columns as matrices, one row a record.
+    """Numeric columns as matrices, one row per record.
 
     Parameters
     ----------
     method : its name, for messages.
     attributes : declarations of the columns to change.
     x : their values.
-    given : names of the columns that are given.
-    s : their values; no column is a matrix of width 0.
+    given : names of the given columns.
+    s : their values; a matrix of width 0 if there are none.
     """
 
     method: str
@@ -154,7 +149,7 @@ class Selection:
         return tuple(a.name for a in self.attributes)
 
     def refuse_few_rows(self, needed: int) -> None:
-        """InfeasibleError where there are too few rows for the number of columns."""
+        """Raise InfeasibleError if there are too few rows for the number of columns."""
         if len(self.x) < needed:
             p, q = len(self.names), len(self.given)
             raise InfeasibleError(
@@ -163,21 +158,21 @@ class Selection:
             )
 
     def refuse_constant(self) -> None:
-        """InfeasibleError where a column, to change or given, has one value only."""
+        """Raise InfeasibleError if a column, to change or given, has only one value."""
         both = np.column_stack([self.x, self.s])
         constant = [n for n, c in zip((*self.names, *self.given), both.T, strict=True) if c.min() == c.max()]
         if constant:
             raise InfeasibleError(f"The method {self.method!r} takes no constant columns: {', '.join(constant)}.")
 
     def refuse_determined(self) -> None:
-        """InfeasibleError where a column follows from the given ones: it would be published as it is."""
+        """Raise InfeasibleError if a column follows from the given ones: it would be published unchanged."""
         scores = standardized(self.x).scores
         left = np.square(regression(scores, self.s).residuals).sum(axis=0)
         total = np.square(scores).sum(axis=0)
         self.refuse_unchanged((total > 0) & (left <= DETERMINED**2 * total))
 
     def refuse_unchanged(self, determined: NDArray[np.bool_]) -> None:
-        """The error for the columns of a mask that follow from the given ones."""
+        """Raise InfeasibleError if the mask marks any column as following from the given ones."""
         names = [name for name, bad in zip(self.names, determined, strict=True) if bad]
         if names:
             raise InfeasibleError(
@@ -187,7 +182,7 @@ class Selection:
 
 
 def original_numbers(table: Table, names: tuple[str, ...]) -> FloatArray:
-    """The table's own values of numeric columns, one row a record; refuses missing ones."""
+    """Return the table's own values of numeric columns, one row per record; rejects missing ones."""
     return np.column_stack([_original(table, name) for name in names])
 
 
@@ -195,19 +190,57 @@ def _original(table: Table, name: str) -> FloatArray:
     place = [c.name for c in table.columns].index(name)
     column = table.columns[place]
     assert column.values is not None
-    values = column.values[table.codes[:, place]]
-    count = int(np.isnan(values).sum())
-    if count:
-        raise ConfigError(f"The column {name!r} has {count} missing values; fill or drop them first.")
-    return values
+    return _complete(column.values[table.codes[:, place]], name)
 
 
 def known_numbers(table: Table, current: Columns, names: list[str]) -> FloatArray:
-    """Numeric columns as a matrix; refuses missing and suppressed cells, also those that show the whole range."""
+    """Return numeric columns as a matrix; rejects missing and suppressed cells, whole ranges included."""
     for column in table.columns:
         if column.name in names and isinstance(column.attribute, Numeric):
             count = int(is_suppressed(current[column.name], column.attribute).sum())
             if count:
                 what = "missing or suppressed values" if column.has_missing else "suppressed values"
                 raise ConfigError(f"The column {column.name!r} has {count} {what}; fill or drop them first.")
-    return numbers(current, names)
+    return np.column_stack([_numbers_of(current[name], name) for name in names]) if names else np.empty((len(table), 0))
+
+
+def _numbers_of(cells: Cells, name: str) -> FloatArray:
+    if isinstance(cells, Nodes):
+        raise ConfigError(f"The column {name!r} does not hold numbers.")
+    return _complete(cells.midpoints(), name)
+
+
+def _complete(values: FloatArray, name: str) -> FloatArray:
+    """Return the values; rejects a column that lacks any."""
+    count = int(np.isnan(values).sum())
+    if count:
+        raise ConfigError(f"The column {name!r} has {count} missing values; fill or drop them first.")
+    return values
+
+
+# ---- reverse mapping -----------------------------------------------------------------------------
+
+
+def order_with_ties_drawn(values: FloatArray, rng: Rng) -> NDArray[np.int64]:
+    """Positions in ascending order of the values; equal ones in random order."""
+    return np.asarray(np.lexsort((rng.random(len(values)), values)), dtype=np.int64)
+
+
+def reverse_map(x: FloatArray, y: FloatArray, rng: Rng) -> FloatArray:
+    """z_i = the value of ``x`` that has the rank of y_i (Muralidhar, Sarathy & Domingo-Ferrer 2014).
+
+    Equal values of ``y`` are ranked at random: ranked by ``x``, groups that a method published alike would come apart
+    into their originals.
+    """
+    z = np.empty_like(x)
+    z[order_with_ties_drawn(y, rng)] = np.sort(x)
+    return z
+
+
+def _mapped_back(original: FloatArray, y: FloatArray, kept: NDArray[np.bool_], rng: Rng) -> FloatArray:
+    """Reverse mapping among the cells that need not stay as they are."""
+    mapped = y.copy()
+    for i in range(y.shape[1]):
+        free = ~kept[:, i]
+        mapped[free, i] = reverse_map(original[free, i], y[free, i], rng)
+    return mapped

@@ -1,9 +1,9 @@
-"""Pipeline: several methods in a row on one table, and a release that knows the whole chain.
+"""Pipeline: several methods in a row on one table, and a release that records the whole chain.
 
-A step may name a column that is no quasi-identifier, such as an income. From that step on the column is *masked*: it is
-handled and measured as a quasi-identifier. Steps that name no columns take those that fit among the quasi-identifiers
-and what was masked up to them. So no step depends on a later one, its random numbers included, and a chain without its
-last step is the chain that was there before it: that is how a step is undone.
+A step may name a column that is not a quasi-identifier, such as an income. From that step on the column is *masked*: it
+is handled and measured as a quasi-identifier. Steps that name no columns take those that fit among quasi-identifiers
+and the columns masked so far. So no step depends on a later one, its random numbers included, and a chain without its
+last step is the chain as it was before: that is how a step is undone.
 """
 
 from __future__ import annotations
@@ -29,16 +29,20 @@ from fedanon.errors import ConfigError, DataError, InfeasibleError
 from fedanon.fields import build, listed
 from fedanon.release.gate import verify
 from fedanon.release.release import Provenance, Release, release_of
-from fedanon.sdc.methods.base import Columns, KeyMethod, Perturbative, draft_of, own_columns
+from fedanon.sdc.methods.base import Columns, Perturbative, draft_of, own_columns
+from fedanon.sdc.methods.keys import KeyMethod
 from fedanon.sdc.methods.suppression import suppress
 from fedanon.types import BoolArray, Rng
+
+#: parameters of methods that list columns of the table
+COLUMN_PARAMETERS = ("given", "periods")
 
 NO_CLAIM = "A chain of methods promises nothing by itself, whatever one of them claims alone; its risks are measured."
 
 
 @dataclass(frozen=True)
 class Pipeline:
-    """Steps that are run in order."""
+    """Steps that run in order."""
 
     name = "pipeline"
 
@@ -49,17 +53,17 @@ class Pipeline:
             raise ConfigError("A pipeline needs at least one step.")
 
     def without_last(self) -> Pipeline:
-        """The chain before its last step."""
+        """Return the chain without its last step."""
         if len(self.steps) == 1:
-            raise ConfigError("The pipeline has one step; without it nothing is left to run.")
+            raise ConfigError("The pipeline has only one step; without it nothing is left to run.")
         return Pipeline(self.steps[:-1])
 
     def masked_table(self, table: Table) -> Table:
-        """The table with every column the steps name as a quasi-identifier: what the release is measured against."""
+        """Return the table the release is measured against: every column the steps name is a quasi-identifier."""
         return with_masked(table, [name for step in self.steps for name in step.named])
 
     def anonymize(self, table: Table, *, rng: int) -> Release:
-        """Run the steps; ``rng`` is the seed, from which every step gets a generator of its own."""
+        """Run the steps; ``rng`` is the seed from which every step gets a generator of its own."""
         if not table.columns and not any(step.named for step in self.steps):
             raise ConfigError("The schema declares no quasi-identifying columns, and no step names one.")
         seen, suppressed = table, np.zeros(len(table), dtype=bool)
@@ -76,7 +80,7 @@ class Pipeline:
 
     @classmethod
     def from_provenance(cls, provenance: Mapping[str, Any]) -> Pipeline:
-        """The pipeline a manifest describes."""
+        """Return the pipeline a manifest describes."""
         try:
             return cls(tuple(Step.from_dict(step) for step in provenance["parameters"]["steps"]))
         except (KeyError, TypeError):
@@ -84,7 +88,7 @@ class Pipeline:
 
 
 def with_masked(table: Table, names: Sequence[str]) -> Table:
-    """A copy in which ``names`` are quasi-identifiers too; never the target, whose true value models learn."""
+    """Return a copy in which ``names`` are quasi-identifiers too; rejects the target, whose true value models learn."""
     known = {a.name for a in table.schema.quasi_identifiers}
     added = [name for name in dict.fromkeys(names) if name not in known]
     for name in added:
@@ -103,12 +107,12 @@ def _refuse_unmaskable(table: Table, name: str) -> None:
 
 
 def _seeds(seed: int, count: int) -> list[np.random.SeedSequence]:
-    """One seed a step: the i-th does not depend on how many there are."""
+    """Return one seed per step: the i-th does not depend on how many there are."""
     return np.random.SeedSequence(seed).spawn(count)
 
 
 def _changed(before: Columns, after: Columns) -> dict[str, int]:
-    """Number of cells a step changed, of the columns in which it changed any."""
+    """Count the cells a step changed, for the columns in which it changed any."""
     differs = {
         n: int((before[n].keys() != after[n].keys()).any(axis=1).sum()) for n in after if after[n] is not before[n]
     }
@@ -139,10 +143,7 @@ def _release(
     return verify(release_of(seen, groups, cells, claim=None, provenance=provenance, recoding=draft.recoding), seen)
 
 
-# ---- One step of a pipeline ----------------------------------------------------------------------
-
-#: parameters of methods that list columns of the table
-COLUMN_PARAMETERS = ("given", "periods")
+# ---- one step ------------------------------------------------------------------------------------
 
 
 class StepResult(NamedTuple):
@@ -151,7 +152,7 @@ class StepResult(NamedTuple):
     Parameters
     ----------
     columns : all columns after it.
-    suppressed : rows of which it wants nothing published.
+    suppressed : rows of which nothing is to be published.
     remarks : what a reader of the release has to know.
     """
 
@@ -170,12 +171,12 @@ class Step:
 
     @property
     def named(self) -> list[str]:
-        """The columns the step changes or looks at by name."""
+        """Names of the columns the step changes or looks at."""
         columns = [str(self.settings.get(parameter, "")).replace(";", ",") for parameter in COLUMN_PARAMETERS]
         return [*self.columns, *listed(",".join(columns))]
 
     def anonymizer(self) -> Anonymizer:
-        """The method, its settings checked."""
+        """Return the method with its settings, which are checked."""
         component = ANONYMIZERS[self.method]
         if "columns" in self.settings:
             raise ConfigError("The columns of a step are listed after its method, not as a parameter.")
@@ -191,9 +192,9 @@ class Step:
             remarks = method.remarks(table, current, after) if isinstance(method, KeyMethod) else ()
             return StepResult(after, np.zeros(len(table), dtype=bool), remarks)
         names = list(self.columns) or [column.name for column in table.columns]
-        release = method.anonymize(table_of_now(table, current, names), rng=rng)
+        release = method.anonymize(current_table(table, current, names), rng=rng)
         return StepResult(
-            {**current, **columns_of(release, table, names)}, release.suppressed, release.provenance.notes
+            {**current, **columns_from_release(release, table, names)}, release.suppressed, release.provenance.notes
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -208,24 +209,24 @@ class Step:
         return cls(document["method"], tuple(document["columns"]), dict(document["parameters"]))
 
 
-# ---- Between a pipeline and a method that takes a table ------------------------------------------
+# ---- the bridge to methods that take a table -----------------------------------------------------
 #
-# Methods that take tables need exact values, so a column that an earlier step generalised is refused; a suppressed cell
-# is handed over as missing, with the policy 'wildcard'.
+# They need exact values, so a column that an earlier step generalized is rejected; a suppressed cell is passed on as
+# missing, with the policy 'wildcard'.
 
 
-def table_of_now(table: Table, current: Columns, names: list[str]) -> Table:
-    """A table whose quasi-identifiers are ``names``, with the values earlier steps left; the people stay."""
+def current_table(table: Table, current: Columns, names: list[str]) -> Table:
+    """Return a table whose quasi-identifiers are ``names``, with the values earlier steps left; the people stay."""
     attributes = {column.name: column.attribute for column in table.columns}
     frame = pd.DataFrame({n: _exact(current[n], attributes[n]) for n in names}, index=table.frame.index)
-    starred = any(is_suppressed(current[name], attributes[name]).any() for name in names)
+    has_suppressed = any(is_suppressed(current[name], attributes[name]).any() for name in names)
     schema = Schema(tuple(_covering(attributes[name], frame[name]) for name in names), name=table.schema.name)
-    made = Table.from_frame(frame, schema, missing="wildcard" if starred else table.missing)
+    made = Table.from_frame(frame, schema, missing="wildcard" if has_suppressed else table.missing)
     return replace(made, persons=table.persons, weights=table.weights, households=table.households)
 
 
-def columns_of(release: Release, table: Table, names: list[str]) -> dict[str, Cells]:
-    """The released cells, one a row; a row the method suppressed says nothing in its columns."""
+def columns_from_release(release: Release, table: Table, names: list[str]) -> dict[str, Cells]:
+    """Return the released cells, one per row; a row the method suppressed says nothing in its columns."""
     attributes = {column.name: column.attribute for column in table.columns}
     return {name: _row_cells(release, attributes[name]) for name in names}
 
@@ -236,35 +237,35 @@ def _row_cells(release: Release, attribute: Numeric | Categorical) -> Cells:
     cells = release.cells[attribute.name].select(release.groups.labels)
     if isinstance(cells, Nodes):
         assert isinstance(attribute, Categorical)
-        # the taxonomy may have gained a leaf for missing values on the way; labels did not change
+        # the taxonomy may have gained a leaf for missing values on the way; its labels did not change
         nodes = [attribute.hierarchy.nodes[label] for label in cells.texts()]
         cells = Nodes(np.array(nodes, dtype=np.int32), attribute.hierarchy)
     return suppress(cells, attribute, release.suppressed) if release.suppressed.any() else cells
 
 
 def _exact(cells: Cells, attribute: Numeric | Categorical) -> NDArray[Any]:
-    """The values of a column, missing where it says nothing."""
-    starred = is_suppressed(cells, attribute)
+    """Return the values of a column, missing where it says nothing."""
+    suppressed = is_suppressed(cells, attribute)
     if isinstance(cells, Nodes):
-        _refuse_general((cells.nodes >= cells.hierarchy.n_leaves) & ~starred, attribute.name)
+        _refuse_generalized((cells.nodes >= cells.hierarchy.n_leaves) & ~suppressed, attribute.name)
         texts = cells.texts()
-        texts[starred | (texts == MISSING)] = None
+        texts[suppressed | (texts == MISSING)] = None
         return texts
     if isinstance(cells, Intervals):
-        _refuse_general((cells.low < cells.high) & ~starred, attribute.name)
-    return np.where(starred, np.nan, cells.midpoints())
+        _refuse_generalized((cells.low < cells.high) & ~suppressed, attribute.name)
+    return np.where(suppressed, np.nan, cells.midpoints())
 
 
-def _refuse_general(general: BoolArray, name: str) -> None:
+def _refuse_generalized(general: BoolArray, name: str) -> None:
     count = int(general.sum())
     if count:
         raise ConfigError(
-            f"The column {name!r} has {count} cells that an earlier step generalised; this method takes exact values."
+            f"The column {name!r} has {count} cells that an earlier step generalized; this method takes exact values."
         )
 
 
 def _covering(attribute: Numeric | Categorical, values: pd.Series[Any]) -> Attribute:
-    """The declaration, its range widened to the values: noise goes beyond the range and is no whole number."""
+    """Return the declaration with its range widened to the values: noise leaves the range and is not a whole number."""
     if isinstance(attribute, Categorical):
         return attribute
     low, high = (float(bound) for bound in (values.min(), values.max()))

@@ -1,4 +1,4 @@
-"""PRAM with a given transition matrix: categories change at random, by probabilities the steward states."""
+"""PRAM, the post-randomization method: categories change at random, by the probabilities of a transition matrix."""
 
 from __future__ import annotations
 
@@ -20,18 +20,22 @@ from fedanon.data.table import Table
 from fedanon.errors import ConfigError
 from fedanon.fields import parameter
 from fedanon.io.csv import read_frame
-from fedanon.sdc.methods.base import Columns, KeyMethod, categorical_names
+from fedanon.sdc.methods.base import Columns, categorical_names
+from fedanon.sdc.methods.keys import KeyMethod
 from fedanon.types import FloatArray, IntArray, Rng
+
+#: how far the sum of a row may be from one: the rounding of a written matrix, no more
+ROW_TOLERANCE = 1e-9
 
 
 @ANONYMIZERS.register("pram")
 @dataclass(frozen=True, kw_only=True)
 class Pram(KeyMethod):
-    """Each record's category is drawn from the row of a transition matrix that belongs to it.
+    """Draws each record's category from the row of a transition matrix that belongs to it.
 
-    The matrix of one column comes from a CSV file (:mod:`~fedanon.sdc.methods.pram`), or has
-    ``keep`` on its diagonal and the rest spread evenly over the categories that occur (seed 004, eq. 4.1). Missing
-    values and suppressed cells stay. With the matrix known, counts can be estimated back; see ``invariant_pram``.
+    The matrix of one column comes from a CSV file (:func:`read_transition`), or has ``keep`` on its diagonal and the
+    rest spread evenly over the categories that occur (seed 004, eq. 4.1). Missing values and suppressed cells stay.
+    Whoever knows the matrix can estimate the original counts; ``invariant_pram`` keeps them.
     """
 
     name = "pram"
@@ -42,7 +46,7 @@ class Pram(KeyMethod):
     matrix: str = parameter("", help="CSV file with the transition matrix of the one column named")
 
     def change(self, table: Table, current: Columns, rng: Rng) -> Columns:
-        """Every column drawn anew, alone."""
+        """Draw every column anew, by itself."""
         names = self.chosen(table, categorical_names(table), "categorical quasi-identifiers")
         if self.matrix and len(names) > 1:
             raise ConfigError(f"A transition matrix belongs to one column; {len(names)} are named.")
@@ -50,7 +54,7 @@ class Pram(KeyMethod):
         return {n: post_randomize(current[n], everyone, self._transition(current[n], n), rng) for n in names}
 
     def remarks(self, table: Table, before: Columns, after: Columns) -> tuple[str, ...]:
-        """Which matrix it was: the file may change later."""
+        """Which matrix was used, since the file may change later."""
         if not self.matrix:
             return ()
         return (f"The transition matrix has SHA-256 {hashlib.sha256(Path(self.matrix).read_bytes()).hexdigest()}.",)
@@ -66,27 +70,24 @@ class Pram(KeyMethod):
         return Transition(present, even_transition(np.full(len(present), self.keep)))
 
 
-# ---- Invariant PRAM ------------------------------------------------------------------------------
-
-
 @ANONYMIZERS.register("invariant_pram")
 @dataclass(frozen=True, kw_only=True)
 class InvariantPram(KeyMethod):
-    """PRAM whose matrix is made from the data, so that the expected count of every category stays what it was.
+    """PRAM whose matrix is made from the data, so that the expected count of every category is kept.
 
     The diagonal of P is drawn from U(pd, 1); Q inverts P by Bayes' rule; alpha PQ + (1 - alpha) I is applied, within
-    every stratum alone where ``strata`` names a column (seed 004; sdcMicro's ``pram``). Counts of several columns
-    together are not kept.
+    each stratum separately if ``strata`` names a column (seed 004; sdcMicro's ``pram``). Joint counts of several
+    columns are not kept.
     """
 
     name = "invariant_pram"
 
-    pd: float = parameter(0.8, help="least value on the diagonal of P", at_least=0, at_most=1)
-    alpha: float = parameter(0.5, help="amount of change: 0 none, 1 all of PQ", at_least=0, at_most=1)
-    strata: str = parameter("", help="column within whose values the counts are kept; it is not changed itself")
+    pd: float = parameter(0.8, help="smallest value on the diagonal of P", at_least=0, at_most=1)
+    alpha: float = parameter(0.5, help="amount of change, from 0 (none) to 1 (all of PQ)", at_least=0, at_most=1)
+    strata: str = parameter("", help="column within whose values counts are kept; it is not changed itself")
 
     def change(self, table: Table, current: Columns, rng: Rng) -> Columns:
-        """Every column drawn anew, alone, stratum by stratum."""
+        """Draw every column anew, by itself, stratum by stratum."""
         fitting = [name for name in categorical_names(table) if name != self.strata]
         names = self.chosen(table, fitting, "categorical quasi-identifiers other than its strata")
         strata = self._strata(table, current)
@@ -102,12 +103,12 @@ class InvariantPram(KeyMethod):
         if self.strata in current:
             return Groups.equal_rows(current[self.strata].keys())
         if self.strata not in table.frame:
-            raise ConfigError(f"The table has no column {self.strata!r} to take as strata.")
+            raise ConfigError(f"The table has no column {self.strata!r} to use as strata.")
         # missing values form a stratum of their own
         return Groups.from_labels(factorize(table.frame[self.strata], sort=True, use_na_sentinel=False)[0])
 
 
-# ---- Post-randomisation of one categorical column ------------------------------------------------
+# ---- drawing one column anew ---------------------------------------------------------------------
 
 
 class Transition(NamedTuple):
@@ -117,12 +118,12 @@ class Transition(NamedTuple):
     matrix: FloatArray
 
 
-#: from the nodes that occur, and their shares, to the transition
+#: from the nodes that occur and their shares to the transition
 MakeTransition = Callable[[IntArray, FloatArray], Transition]
 
 
 def post_randomize(cells: Cells, strata: Groups, make: MakeTransition, rng: Rng) -> Nodes:
-    """The column drawn anew, stratum by stratum; missing values and suppressed cells stay what they are."""
+    """Draw the column anew, stratum by stratum; missing values and suppressed cells stay as they are."""
     assert isinstance(cells, Nodes)
     nodes = cells.nodes.copy()
     fixed = (nodes == cells.hierarchy.root) | (nodes == cells.hierarchy.codes.get(MISSING, -1))
@@ -144,14 +145,11 @@ def _drawn(nodes: IntArray, make: MakeTransition, rng: Rng) -> IntArray:
     return transition.nodes[draw(states, transition.matrix, rng)]
 
 
-# ---- Transition matrices of the post-randomisation method (PRAM) ---------------------------------
-
-#: how far a row may be from summing to one: the rounding of a written matrix, no more
-ROW_TOLERANCE = 1e-9
+# ---- transition matrices -------------------------------------------------------------------------
 
 
 def even_transition(diagonal: FloatArray) -> FloatArray:
-    """Category i stays with probability ``diagonal[i]``; what is left is spread evenly over the others."""
+    """Make category i stay with probability ``diagonal[i]``, and spread the rest evenly over the others."""
     size = len(diagonal)
     if size == 1:
         return np.ones((1, 1))
@@ -161,7 +159,7 @@ def even_transition(diagonal: FloatArray) -> FloatArray:
 
 
 def invariant_transition(shares: FloatArray, diagonal: FloatArray, alpha: float) -> FloatArray:
-    r"""A matrix that keeps the expected counts of the categories.
+    r"""Return a matrix that keeps the expected counts of the categories.
 
     P has the given diagonal (:func:`even_transition`); Q is its inversion by Bayes' rule; R = PQ leaves the shares
     :math:`\pi` as they are, and so does its mixture with the identity (Gouweleeuw et al. 1998; two-stage PRAM):
@@ -171,7 +169,7 @@ def invariant_transition(shares: FloatArray, diagonal: FloatArray, alpha: float)
     Parameters
     ----------
     shares : of the categories, all above 0.
-    diagonal : of P.
+    diagonal : the diagonal of P.
     alpha : 0 changes nothing, 1 is R itself.
     """
     forth = even_transition(diagonal)
@@ -180,22 +178,22 @@ def invariant_transition(shares: FloatArray, diagonal: FloatArray, alpha: float)
     return np.asarray(alpha * (forth @ back) + (1 - alpha) * np.eye(len(shares)))
 
 
-def refuse_no_transition(matrix: FloatArray) -> None:
+def refuse_invalid_transition(matrix: FloatArray) -> None:
     """Raise ConfigError unless ``matrix`` is square, holds probabilities, and its rows sum to one."""
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise ConfigError("A transition matrix needs as many rows as columns.")
     outside = int((~((matrix >= 0) & (matrix <= 1))).sum())
     if outside:
-        raise ConfigError(f"The transition matrix has {outside} entries that are no probability from 0 to 1.")
+        raise ConfigError(f"The transition matrix has {outside} entries that are not probabilities from 0 to 1.")
     off = int((np.abs(matrix.sum(axis=1) - 1) > ROW_TOLERANCE).sum())
     if off:
         raise ConfigError(f"The transition matrix has {off} rows that do not sum to one.")
 
 
 def draw(states: IntArray, matrix: FloatArray, rng: np.random.Generator) -> IntArray:
-    """A new state for every state, by the probabilities of its row."""
+    """Draw a new state for every state, by the probabilities of its row."""
     steps = matrix.cumsum(axis=1)
-    # divided by its end, so that rounding never reaches a state of probability 0
+    # divided by the last sum, so that rounding never reaches a state of probability 0
     steps /= steps[:, -1:]
     chance = rng.random(len(states))
     drawn = np.empty(len(states), dtype=np.int32)
@@ -205,16 +203,15 @@ def draw(states: IntArray, matrix: FloatArray, rng: np.random.Generator) -> IntA
     return drawn
 
 
-# ---- A transition matrix in a CSV file, named by the categories of a column ----------------------
-#
-# The header names the categories drawn, the first field of a line the category a record has::
-#     from,F,M
-#     F,0.99,0.01
-#     M,0,1
-
-
 def read_transition(path: str | Path, hierarchy: Hierarchy, column: str) -> Transition:
-    """Read and check the matrix of ``column``, whose taxonomy is ``hierarchy``."""
+    """Read and check the matrix of ``column``, whose taxonomy is ``hierarchy``, from a CSV file.
+
+    The header names the categories drawn, the first field of a line the category a record has::
+
+        from,F,M
+        F,0.99,0.01
+        M,0,1
+    """
     frame = read_frame(path)
     labels = [str(label) for label in frame.columns[1:]]
     unknown = sum(label not in hierarchy.nodes for label in labels)
@@ -223,5 +220,5 @@ def read_transition(path: str | Path, hierarchy: Hierarchy, column: str) -> Tran
     if frame.iloc[:, 0].tolist() != labels:
         raise ConfigError("The lines of a transition matrix must name the categories of its header, in the same order.")
     matrix = frame.iloc[:, 1:].apply(pd.to_numeric, errors="coerce").to_numpy(dtype=np.float64)
-    refuse_no_transition(matrix)
+    refuse_invalid_transition(matrix)
     return Transition(np.array([hierarchy.nodes[label] for label in labels], dtype=np.int32), matrix)

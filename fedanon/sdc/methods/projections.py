@@ -1,8 +1,8 @@
-"""Linear algebra of the methods that keep moments: regression on given columns, and random frames apart from them.
+"""Linear algebra of the methods that keep moments: regression on given columns, and random frames orthogonal to them.
 
-Everything works on standardised columns, so that a column of large numbers does not spoil the digits of the others,
-and through the singular value decomposition, so that columns which depend on each other (collinear, constant) do no
-harm: a regression on them is the one of the Moore-Penrose inverse.
+Everything works on standardized columns, so that a column of large numbers does not cost the others their precision,
+and through the singular value decomposition, so that columns that depend on each other (collinear, constant) do no
+harm: regression on them uses the Moore-Penrose inverse.
 """
 
 from __future__ import annotations
@@ -22,43 +22,43 @@ class Standardized(NamedTuple):
     scale: FloatArray
 
     def back(self, scores: FloatArray) -> FloatArray:
-        """Scores in the units of the columns."""
+        """Return scores in the units of the columns."""
         return np.asarray(self.center + self.scale * scores)
 
 
 def standardized(x: FloatArray) -> Standardized:
-    """Centre and scale every column by its own mean and standard deviation."""
+    """Center and scale every column by its own mean and standard deviation."""
     center = x.mean(axis=0)
     scale = x.std(axis=0, ddof=1)
-    # a constant column keeps what rounding left of its mean: that is no spread
+    # what rounding leaves of a constant column after centering is no spread
     constant = scale <= 1e-12 * np.abs(center)
     scores = np.where(constant, 0.0, (x - center) / np.where(constant, 1.0, scale))
     return Standardized(scores - scores.mean(axis=0), center, np.where(constant, 1.0, scale))
 
 
 def column_space(x: FloatArray) -> FloatArray:
-    """An orthonormal basis of the centred columns; as many as are independent."""
+    """Return an orthonormal basis of the centered columns, as many as are independent."""
     left, sizes, _ = np.linalg.svd(standardized(x).scores, full_matrices=False)
     least = max(x.shape) * np.finfo(np.float64).eps * (sizes[0] if len(sizes) else 0.0)
     return np.asarray(left[:, sizes > least])
 
 
 class Regression(NamedTuple):
-    """What given columns say about others, and what they do not; both have mean 0."""
+    """What given columns explain of others, and what they leave; both have mean 0."""
 
     fitted: FloatArray
     residuals: FloatArray
 
 
 def regression(scores: FloatArray, s: FloatArray) -> Regression:
-    """Least squares of centred columns on ``s`` and a constant; on no columns the fit is 0."""
+    """Least squares of centered columns on ``s`` and a constant; on no columns the fit is 0."""
     basis = column_space(s)
     fitted = basis @ (basis.T @ scores)
     return Regression(fitted, scores - fitted)
 
 
 def root(matrix: FloatArray) -> FloatArray:
-    """Symmetric square root of a covariance matrix; what rounding or a copula made negative counts as 0."""
+    """Symmetric square root of a covariance matrix; eigenvalues that rounding or a copula made negative count as 0."""
     values, vectors = np.linalg.eigh(matrix)
     return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
 
@@ -72,7 +72,7 @@ def nearest_frame(x: FloatArray) -> FloatArray:
 def random_frame(n: int, count: int, apart_from: FloatArray, rng: Rng) -> FloatArray:
     """``count`` orthonormal columns, uniform among those with mean 0 that are orthogonal to a basis."""
     drawn = rng.standard_normal((n, count))
-    for _ in range(2):  # the second time takes off what rounding left
+    for _ in range(2):  # the second pass removes what rounding left
         drawn -= drawn.mean(axis=0)
         drawn -= apart_from @ (apart_from.T @ drawn)
     return nearest_frame(drawn)

@@ -1,8 +1,14 @@
-"""Methods that work on ranks: rank swapping, resampling (Heer) and reverse mapping."""
+"""Methods that work on ranks: rank swapping, resampling, distortion by a distribution, and reverse mapping.
+
+Rank swapping and reverse mapping publish the original values in another order; resampling and distortion publish new
+values in the original order.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,16 +16,27 @@ from fedanon.anonymizers import ANONYMIZERS
 from fedanon.data.cells import Numbers
 from fedanon.data.key_choice import numeric_quasi_identifiers
 from fedanon.data.table import Table
-from fedanon.errors import InfeasibleError
+from fedanon.errors import ConfigError, InfeasibleError
 from fedanon.fields import parameter
 from fedanon.sdc.methods.base import Columns, Perturbative
-from fedanon.sdc.methods.numeric import WHAT, NumericPerturbation, Selection, known_numbers, original_numbers
-from fedanon.sdc.methods.ranks import order_with_ties_drawn, replace_by_rank, reverse_map
+from fedanon.sdc.methods.numeric import (
+    WHAT,
+    NumericPerturbation,
+    Selection,
+    known_numbers,
+    order_with_ties_drawn,
+    original_numbers,
+    reverse_map,
+)
 from fedanon.types import FloatArray, Rng
+
+#: candidates by their names in scipy.stats; those of positive numbers begin at 0
+ANYWHERE = ("norm", "uniform", "laplace", "logistic")
+POSITIVE = ("lognorm", "gamma", "expon")
 
 
 def rank_swapped(x: FloatArray, window: int, rng: Rng) -> FloatArray:
-    """One column with its values swapped in pairs at most ``window`` ranks apart; equal values rank at random."""
+    """Swap the values of a column in pairs at most ``window`` ranks apart; equal values rank at random."""
     from fedanon.sdc.methods._rank_swap import swap_partners
 
     order = order_with_ties_drawn(x, rng)
@@ -32,10 +49,10 @@ def rank_swapped(x: FloatArray, window: int, rng: Rng) -> FloatArray:
 @ANONYMIZERS.register("rank_swapping")
 @dataclass(frozen=True, kw_only=True)
 class RankSwapping(NumericPerturbation):
-    """Every value of a column is swapped with a random one at most P % of N ranks away; marginals are exact.
+    """Swaps every value of a column with a random one at most P % of N ranks away; marginals are exact.
 
-    From the lowest rank up, a value that was not swapped yet takes a partner among those above it that were not either
-    (Moore 1996); one that finds none stays. Columns are swapped one by one, so correlations shrink.
+    From the lowest rank up, each value not yet swapped takes a partner among the unswapped ones above it (Moore 1996);
+    one that finds none stays. Columns are swapped one by one, so correlations shrink.
     """
 
     name = "rank_swapping"
@@ -43,7 +60,7 @@ class RankSwapping(NumericPerturbation):
     percent: float = parameter(10.0, help="farthest partner, in percent of the number of rows", at_least=0, at_most=100)
 
     def perturb(self, data: Selection, rng: Rng) -> FloatArray:
-        """Every column swapped alone."""
+        """Swap every column by itself."""
         n = len(data.x)
         window = int(n * self.percent / 100)
         if window < 1:
@@ -51,12 +68,19 @@ class RankSwapping(NumericPerturbation):
         return np.column_stack([rank_swapped(column, window, rng) for column in data.x.T])
 
 
+def replace_by_rank(x: FloatArray, values: FloatArray) -> FloatArray:
+    """Put the i-th smallest of ``values`` in place of the i-th smallest of ``x``, whose ranks stay."""
+    y = np.empty_like(x)
+    y[np.argsort(x, kind="stable")] = np.sort(values)
+    return y
+
+
 def mean_of_sorted_samples(x: FloatArray, samples: int, rng: Rng) -> FloatArray:
     """Mean over bootstrap samples of ``x`` of their i-th smallest value, in ascending order."""
     ascending, n = np.sort(x), len(x)
     total = np.zeros(n)
     for _ in range(samples):
-        # how often each value was drawn is enough to write the sample down in order
+        # the number of times each value was drawn suffices to write the sample down in order
         times = np.bincount(rng.integers(n, size=n), minlength=n)
         total += np.repeat(ascending, times)
     return total / samples
@@ -65,9 +89,9 @@ def mean_of_sorted_samples(x: FloatArray, samples: int, rng: Rng) -> FloatArray:
 @ANONYMIZERS.register("resampling")
 @dataclass(frozen=True, kw_only=True)
 class Resampling(NumericPerturbation):
-    """Rank i of a column publishes the mean, over T sorted bootstrap samples, of the i-th value; ranks are kept.
+    """Publishes for rank i of a column the mean i-th value of T sorted bootstrap samples; ranks are kept.
 
-    Heer 1993. More samples come nearer to the expected order statistics, fewer perturb more.
+    Heer 1993. More samples come closer to the expected order statistics; fewer perturb more.
     """
 
     name = "resampling"
@@ -75,9 +99,67 @@ class Resampling(NumericPerturbation):
     samples: int = parameter(10, help="number T of bootstrap samples", at_least=1)
 
     def perturb(self, data: Selection, rng: Rng) -> FloatArray:
-        """Every column resampled alone."""
+        """Resample every column by itself."""
         columns = [replace_by_rank(c, mean_of_sorted_samples(c, self.samples, rng)) for c in data.x.T]
         return np.column_stack(columns)
+
+
+class Fit(NamedTuple):
+    """A fitted distribution: its name, scipy's frozen form, and Kolmogorov-Smirnov's distance and p-value."""
+
+    name: str
+    distribution: Any
+    distance: float
+    p_value: float
+
+
+def best_fit(x: FloatArray) -> Fit:
+    """Return the candidate with the least Kolmogorov-Smirnov distance, fitted by maximum likelihood."""
+    return min(_fits(x), key=lambda fit: fit.distance)
+
+
+def _fits(x: FloatArray) -> Iterator[Fit]:
+    try:
+        from scipy import stats
+    except ImportError:
+        raise ConfigError("The method 'distortion' needs scipy: pip install 'fedanon[harness]'.") from None
+
+    for name in (*ANYWHERE, *(POSITIVE if x.min() > 0 else ())):
+        candidate = getattr(stats, name)
+        arguments = candidate.fit(x, **({"floc": 0} if name in POSITIVE else {}))
+        distribution = candidate(*arguments)
+        distance, p_value = stats.kstest(x, distribution.cdf)
+        yield Fit(name, distribution, float(distance), float(p_value))
+
+
+@ANONYMIZERS.register("distortion")
+@dataclass(frozen=True, kw_only=True)
+class Distortion(NumericPerturbation):
+    """Data distortion by probability distribution: fit, draw N values, replace rank by rank; ranks are kept.
+
+    Candidates (normal, uniform, Laplace, logistic; for positive columns also log-normal, gamma, exponential) are fitted
+    by maximum likelihood, and the Kolmogorov-Smirnov distance chooses among them (Liew, Choi & Liew 1985). A column
+    that none of them fits at the ``significance`` is an error; 0 takes the nearest however well it fits. The test uses
+    the fitted parameters, so it is lenient in small tables, and in large ones it rejects nearly every real column.
+    """
+
+    name = "distortion"
+
+    significance: float = parameter(0.05, help="least p-value of a fit; 0 takes the nearest", at_least=0, at_most=1)
+
+    def perturb(self, data: Selection, rng: Rng) -> FloatArray:
+        """Draw every column anew, by itself."""
+        data.refuse_constant()
+        return np.column_stack([self._draw(name, x, rng) for name, x in zip(data.names, data.x.T, strict=True)])
+
+    def _draw(self, name: str, x: FloatArray, rng: Rng) -> FloatArray:
+        fit = best_fit(x)
+        if fit.p_value < self.significance:
+            raise InfeasibleError(
+                f"No distribution fits the column {name!r}: the nearest is {fit.name!r} with a p-value of "
+                f"{fit.p_value:.2g}, below the significance {self.significance:g}."
+            )
+        return replace_by_rank(x, fit.distribution.rvs(size=len(x), random_state=rng))
 
 
 @ANONYMIZERS.register("reverse_mapping")
@@ -92,7 +174,7 @@ class ReverseMapping(Perturbative):
     name = "reverse_mapping"
 
     def change(self, table: Table, current: Columns, rng: Rng) -> Columns:
-        """The original values in the order of the current ones."""
+        """Put the original values in the order of the current ones."""
         names = self.chosen(table, numeric_quasi_identifiers(table), WHAT)
         x, y = original_numbers(table, tuple(names)), known_numbers(table, current, names)
         return {name: Numbers(reverse_map(x[:, i], y[:, i], rng)) for i, name in enumerate(names)}

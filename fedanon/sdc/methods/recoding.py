@@ -1,4 +1,4 @@
-"""Global recoding: whole columns are published at one level of their taxonomy, or in intervals."""
+"""Global recoding: whole columns are published at one level of their taxonomy, or as intervals."""
 
 from __future__ import annotations
 
@@ -15,39 +15,40 @@ from fedanon.data.table import CodedColumn, Table
 from fedanon.errors import ConfigError
 from fedanon.fields import parameter
 from fedanon.release.recoding import ColumnRecoder, PerColumn
-from fedanon.sdc.methods.base import Columns, KeyMethod, categorical_names
+from fedanon.sdc.methods.base import Columns, categorical_names
+from fedanon.sdc.methods.keys import KeyMethod
 from fedanon.types import FloatArray, IntArray, Rng
 
 
 @ANONYMIZERS.register("global_recoding")
 @dataclass(frozen=True, kw_only=True)
 class GlobalRecoding(KeyMethod):
-    """Every value of a column is replaced by its group: a node of the taxonomy, or an interval of numbers.
+    """Replaces every value of a column by its group: a node of the taxonomy, or an interval of numbers.
 
     A category is published as its highest ancestor of at most the given height, so level 0 changes nothing and the
-    height of the tree is '*'. Numeric columns are recoded if ``cuts`` or ``width`` is given.
+    height of the tree gives '*'. Numeric columns are recoded only if ``cuts`` or ``width`` is given.
     """
 
     name = "global_recoding"
     truthful = True
     row_order_matters = False
 
-    level: int = parameter(1, help="level of the taxonomies: 0 the values themselves, the highest '*'", at_least=0)
+    level: int = parameter(1, help="level of the taxonomies, from 0 (the values) to the highest ('*')", at_least=0)
     cuts: str = parameter("", help="where the intervals of numeric columns begin, separated by commas")
     width: float | None = parameter(None, help="width of the intervals of numeric columns, instead of cuts")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.cuts.strip() and self.width is not None:
-            raise ConfigError("The intervals of GlobalRecoding are given by cuts or a width, not both.")
+            raise ConfigError("The intervals of GlobalRecoding are given by cuts or by a width, not both.")
 
     def change(self, table: Table, current: Columns, rng: Rng) -> Columns:
-        """Every column recoded alone."""
+        """Recode every column by itself."""
         attributes = {column.name: column.attribute for column in table.columns}
         return {name: self._recoded(current[name], attributes[name]) for name in self._names(table)}
 
     def draft(self, table: Table, rng: Rng) -> Draft:
-        """As every method of its kind, but new rows are recoded too."""
+        """Recode the table; new rows are recoded as well."""
 
         def recoded(new: CodedColumn) -> Cells:
             return self._recoded(own_cells(table, new), new.attribute)
@@ -70,11 +71,11 @@ class GlobalRecoding(KeyMethod):
         assert isinstance(cells, Nodes)
         height = int(cells.hierarchy.height[-1])
         if self.level > height:
-            raise ConfigError(f"The taxonomy of {attribute.name!r} has levels 0 to {height}; there is no {self.level}.")
+            raise ConfigError(f"The taxonomy of {attribute.name!r} has levels 0 to {height}. Got {self.level} instead.")
         return Nodes(self._ancestors(cells)[cells.nodes], cells.hierarchy)
 
     def _ancestors(self, cells: Nodes) -> IntArray:
-        """The highest ancestor of every node whose height is at most the level; a node above that stays."""
+        """Return the highest ancestor of every node whose height is at most the level; higher nodes stay."""
         tree = cells.hierarchy
         at = np.arange(len(tree.labels), dtype=np.int32)
         while True:
@@ -84,13 +85,13 @@ class GlobalRecoding(KeyMethod):
             at = further
 
 
-# ---- Numbers recoded into intervals, by cut points or a width ------------------------------------
+# ---- numbers -------------------------------------------------------------------------------------
 
 
 def cut_points(text: str, width: float | None, attribute: Numeric) -> FloatArray:
-    """The cut points inside the declared range: those listed, or the multiples of the width.
+    """Return the cut points inside the declared range: those listed, or the multiples of the width.
 
-    The end of the range belongs to the last interval of a width, and does not stand alone where it is a multiple.
+    The end of the range belongs to the last interval, even where it is a multiple of the width.
     """
     if text.strip():
         try:
@@ -108,16 +109,16 @@ def cut_points(text: str, width: float | None, attribute: Numeric) -> FloatArray
 
 
 def cut_cells(cells: Cells, cuts: FloatArray, attribute: Numeric) -> Intervals:
-    """The interval between two cuts that holds each cell; the lower cut belongs to it.
+    """Return the interval between two cuts that holds each cell; the lower cut belongs to it.
 
-    An interval that an earlier step left grows to all those it touches; values outside the declared range, as noise
-    makes them, move the outermost bound.
+    An interval that an earlier step left grows to cover all those it touches. Values outside the declared range, which
+    noise may produce, move the outermost bound.
     """
     assert not isinstance(cells, Nodes)
     low, high = (cells.low, cells.high) if isinstance(cells, Intervals) else (cells.values, cells.values)
     ends = (np.nanmin(low, initial=attribute.low), np.nanmax(high, initial=attribute.high))
     lower = np.concatenate([[ends[0]], cuts])
-    # the next cut is no longer inside; of whole numbers the one below it is the last
+    # the next cut is outside; for whole numbers the last value inside is one below it
     upper = np.concatenate([cuts - (1 if attribute.integer and _whole(cuts) else 0), [ends[1]]])
     missing = np.isnan(low)
     first, last = (np.searchsorted(cuts, np.where(missing, 0, bound), side="right") for bound in (low, high))

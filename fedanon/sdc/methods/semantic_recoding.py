@@ -18,18 +18,21 @@ from fedanon.data.table import Table
 from fedanon.fields import parameter
 from fedanon.privacy.models.k_anonymity import KAnonymity
 from fedanon.release.release import Claim
-from fedanon.sdc.methods.base import Columns, KeyMethod
-from fedanon.sdc.methods.keys import ROUNDING, keys_of
+from fedanon.sdc.methods.base import Columns
+from fedanon.sdc.methods.keys import ROUNDING, KeyMethod, keys_of
 from fedanon.types import FloatArray, IntArray, Rng
+
+#: from the number of a combination to its distances to all
+Distances = Callable[[int], FloatArray]
 
 
 @ANONYMIZERS.register("semantic_recoding")
 @dataclass(frozen=True, kw_only=True)
 class SemanticRecoding(KeyMethod):
-    """Gives the rarest key combination the values of the closest one, until k people share each; values change.
+    """Gives the rarest key combination the values of the closest one until k people share each; values change.
 
     Closeness is the sum over the keys of the distance in their taxonomy or range (Navarro-Arribas & Torra; seed 004).
-    k-anonymity is claimed, and verified, if all quasi-identifiers are keys.
+    k-anonymity is claimed and verified if all quasi-identifiers are keys.
     """
 
     name = "semantic_recoding"
@@ -38,11 +41,11 @@ class SemanticRecoding(KeyMethod):
     k: int = parameter(3, help="minimum number of people who share a key combination", at_least=2)
 
     def claim(self) -> Claim | None:
-        """k-anonymity, where it was reached over all quasi-identifiers."""
+        """Return k-anonymity if it covers all quasi-identifiers."""
         return None if self.columns.strip() else KAnonymity(k=self.k)
 
     def change(self, table: Table, current: Columns, rng: Rng) -> Columns:
-        """The keys, rare combinations replaced."""
+        """Replace rare combinations of the keys."""
         refuse_few_people(table, self.k)
         names = self.chosen(table, [column.name for column in table.columns], "quasi-identifiers")
         keys = keys_of(table, current, names)
@@ -58,18 +61,12 @@ class SemanticRecoding(KeyMethod):
         return {name: current[name].select(rows) for name in names}
 
 
-# ---- Semantic data recoding on key combinations --------------------------------------------------
-
-#: distances of one combination, given by number, to all
-Distances = Callable[[int], FloatArray]
-
-
 def merge_rare(people: FloatArray, k: int, distances: Distances) -> IntArray:
-    """The combination whose values each combination takes.
+    """Return the combination whose values each combination takes.
 
-    The rarest combination with fewer than k people takes the values of its nearest one, of equally near ones the
-    rarest (Navarro-Arribas & Torra; seed 004, section 4.2.1); so on until all that are left have k people. Ties are
-    decided by number.
+    The rarest combination with fewer than k people takes the values of its nearest one, and among equally near ones of
+    the rarest (Navarro-Arribas & Torra; seed 004, section 4.2.1), until all that are left have k people. Ties are
+    broken by number.
     """
     weight = people.astype(np.float64)
     takes = np.arange(len(people), dtype=np.int32)
@@ -97,7 +94,7 @@ def _nearest(distance: FloatArray, weight: FloatArray, alive: NDArray[np.bool_])
 
 
 def _ends(takes: IntArray) -> IntArray:
-    """Where the chain of every combination ends."""
+    """Return where the chain of every combination ends."""
     while True:
         further = takes[takes]
         if np.array_equal(further, takes):
@@ -105,14 +102,14 @@ def _ends(takes: IntArray) -> IntArray:
         takes = further
 
 
-# ---- How far the cells of key columns are from each other, by taxonomy or range ------------------
+# ---- distances between the cells of a column -----------------------------------------------------
 
 
-def column_distances(cells: Cells, attribute: Numeric | Categorical) -> Callable[[int], FloatArray]:
-    """A function from the number of a cell to its distances, from 0 to 1, to all cells of the column.
+def column_distances(cells: Cells, attribute: Numeric | Categorical) -> Distances:
+    """Return a function from the number of a cell to its distances, from 0 to 1, to all cells of the column.
 
     Categories: leaves below their lowest common ancestor over all leaves, 0 for the same node. Numbers: difference
-    over the declared range, at most 1; intervals count as their middle, and a missing value is far from any number.
+    over the declared range, at most 1; intervals count as their midpoint, and a missing value is far from any number.
     """
     if isinstance(cells, Nodes):
         return _node_distances(cells)
@@ -120,7 +117,7 @@ def column_distances(cells: Cells, attribute: Numeric | Categorical) -> Callable
     return _number_distances(cells, attribute)
 
 
-def _node_distances(cells: Nodes) -> Callable[[int], FloatArray]:
+def _node_distances(cells: Nodes) -> Distances:
     tree = cells.hierarchy
     values = Groups.from_labels(cells.nodes)
     nodes = cells.nodes[values.first_rows]
@@ -131,7 +128,7 @@ def _node_distances(cells: Nodes) -> Callable[[int], FloatArray]:
     return lambda one: matrix[values.labels[one]][values.labels]
 
 
-def _number_distances(cells: Intervals | Numbers, attribute: Numeric) -> Callable[[int], FloatArray]:
+def _number_distances(cells: Intervals | Numbers, attribute: Numeric) -> Distances:
     middles = cells.midpoints() / attribute.width
     missing = np.isnan(middles)
 

@@ -1,16 +1,31 @@
-"""Shuffling: the original values go to other records, in an order that a model of X given S decides."""
+"""Shuffling: the original values move to other records, in an order that a model of X given S decides."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
+import pandas as pd
 
 from fedanon.anonymizers import ANONYMIZERS
-from fedanon.sdc.methods.numeric import DETERMINED, ConditionalPerturbation, Selection
+from fedanon.sdc.methods.numeric import DETERMINED, ConditionalPerturbation, Selection, reverse_map
 from fedanon.sdc.methods.projections import regression, root, standardized
-from fedanon.sdc.methods.ranks import average_ranks, normal_scores, reverse_map
 from fedanon.types import FloatArray, Rng
+
+
+def average_ranks(x: FloatArray) -> FloatArray:
+    """Ranks 1..n of every column; equal values share their mean rank."""
+    return pd.DataFrame(x).rank().to_numpy(dtype=np.float64)
+
+
+def normal_scores(ranks: FloatArray) -> FloatArray:
+    r""":math:`\Phi^{-1}((r - 1/2) / n)` of average ranks."""
+    n = len(ranks)
+    inverse = NormalDist().inv_cdf
+    # average ranks are multiples of 1/2: the score of every possible one is computed once
+    table = np.array([inverse((half / 2 + 0.5) / n) for half in range(2 * n - 1)])
+    return np.asarray(table[(2 * ranks - 2).astype(np.int64)])
 
 
 def copula_model(x: FloatArray, s: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -28,12 +43,12 @@ def copula_model(x: FloatArray, s: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def in_order_of(x: FloatArray, y: FloatArray, rng: Rng) -> FloatArray:
-    """Every column of ``x`` in the rank order of the same column of ``y``."""
+    """Return every column of ``x`` in the rank order of the same column of ``y``."""
     return np.column_stack([reverse_map(x[:, i], y[:, i], rng) for i in range(x.shape[1])])
 
 
 def resampled_regression(x: FloatArray, s: FloatArray, rng: Rng) -> FloatArray:
-    """Predictions of a regression on ``s``, each with the residuals of a record drawn at random."""
+    """Return predictions of a regression on ``s``, each plus the residuals of a record drawn at random."""
     fitted, residuals = regression(standardized(x).scores, s)
     return np.asarray(fitted + residuals[rng.integers(len(x), size=len(x))])
 
@@ -46,13 +61,13 @@ class DataShuffling(ConditionalPerturbation):
     :math:`Y^* = \rho_{xs} \rho_{ss}^{-1} S^* + e`, :math:`e \sim N(0, \rho_{xx} - \rho_{xs} \rho_{ss}^{-1} \rho_{sx})`,
     with :math:`\rho = 2 \sin(\pi r / 6)` of Spearman's r (Muralidhar & Sarathy 2006; Morais 2022, eq. 4.12-4.13, whose
     covariance of e is garbled). Rank correlations are kept in large samples. Negative eigenvalues of the covariance,
-    which the sine may cause, count as 0; collinear S are taken by the pseudo-inverse.
+    which the sine may cause, count as 0; collinear S are handled by the pseudo-inverse.
     """
 
     name = "data_shuffling"
 
     def perturb(self, data: Selection, rng: Rng) -> FloatArray:
-        """The original values in the order of the draw."""
+        """Put the original values in the order of the draw."""
         data.refuse_constant()
         mean, covariance = copula_model(data.x, data.s)
         data.refuse_unchanged(np.diagonal(covariance) <= DETERMINED)
@@ -72,6 +87,6 @@ class RegressionShuffling(ConditionalPerturbation):
     name = "regression_shuffling"
 
     def perturb(self, data: Selection, rng: Rng) -> FloatArray:
-        """The original values in the order of the predictions."""
+        """Put the original values in the order of the predictions."""
         data.refuse_determined()
         return in_order_of(data.x, resampled_regression(data.x, data.s, rng), rng)

@@ -1,4 +1,15 @@
-"""Local suppression: single cells of the key columns become '*' until no record stands out."""
+"""Suppression of single cells of the key columns: until no record stands out, or where the risk is too high.
+
+Once some cells are '*', there are three counts of "the records like this one" (p and q are published rows):
+
+* *equal*: the rows q = p. k of them is k-anonymity, whatever an attacker knows.
+* *fitting*: the people whose own values p covers, '*' covering everything. k of them is (k, 1)-anonymity (Gionis, Mazza
+  & Tassa 2008): whoever looks a published row up in a register finds k people. It does not protect a target whose true
+  values the attacker knows and whose '*' nobody shares.
+* *wildcard*: the rows q that agree with p wherever neither is '*' (sdcMicro's ``freqCalc``). It is never below
+  *fitting*. It is no goal to search for: k - 1 rows of nothing but '*' agree with everything, so they alone would raise
+  every count to k while all other rows stay as they are.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +31,11 @@ from fedanon.errors import ConfigError
 from fedanon.fields import listed, parameter
 from fedanon.privacy.models.k_anonymity import KAnonymity
 from fedanon.release.release import Claim
-from fedanon.sdc.methods.base import Columns, KeyMethod
-from fedanon.sdc.methods.keys import ROUNDING, STAR, Keys, keys_of, person_shares, sums
+from fedanon.sdc.methods.base import Columns
+from fedanon.sdc.methods.keys import ROUNDING, SUPPRESSED, KeyMethod, Keys, keys_of, person_shares, sums
 from fedanon.types import FloatArray, IntArray, Rng
+
+Mask = NDArray[np.bool_]
 
 
 @ANONYMIZERS.register("local_suppression")
@@ -30,8 +43,8 @@ from fedanon.types import FloatArray, IntArray, Rng
 class LocalSuppression(KeyMethod):
     """Suppresses few cells of the keys, the unimportant columns first, until every record is like k others.
 
-    With ``matching = "wildcard"`` every published row covers the values of k people, by the least number of cells;
-    then it also agrees with k rows as sdcMicro counts them, '*' agreeing with anything. That is weaker than
+    With ``matching = "wildcard"`` every published row covers the values of k people, with the fewest cells suppressed;
+    it then also agrees with k rows as sdcMicro counts them, '*' agreeing with anything. That is weaker than
     k-anonymity, so nothing is claimed, and the release notes how many rows an attacker who knows the true values
     finds. With ``"equal"`` k people share every published row, which is claimed and verified if all quasi-identifiers
     are keys. See :mod:`~fedanon.sdc.methods.suppression`.
@@ -41,57 +54,53 @@ class LocalSuppression(KeyMethod):
     truthful = True
     row_order_matters = False
 
-    k: int = parameter(3, help="people every record must be like, itself included", at_least=2)
-    matching: Literal["wildcard", "equal"] = parameter(
-        "wildcard", help="whether '*' is like any value, or only like '*'"
-    )
-    importance: str = parameter("", help="keys from the most important on, by commas; fewest values first if empty")
+    k: int = parameter(3, help="people each record must resemble, itself included", at_least=2)
+    matching: Literal["wildcard", "equal"] = parameter("wildcard", help="whether '*' matches any value, or only '*'")
+    importance: str = parameter("", help="keys by importance, separated by commas; fewest values first if empty")
 
     def claim(self) -> Claim | None:
-        """k-anonymity, where it was reached over all quasi-identifiers."""
+        """Return k-anonymity if it covers all quasi-identifiers."""
         return KAnonymity(k=self.k) if self.matching == "equal" and not self.columns.strip() else None
 
     def change(self, table: Table, current: Columns, rng: Rng) -> Columns:
-        """The keys with some cells suppressed."""
+        """Suppress some cells of the keys."""
         refuse_few_people(table, self.k)
         names = self._by_importance(table, current)
         keys = keys_of(table, current, names)
         search = fitting_suppressions if self.matching == "wildcard" else equal_suppressions
-        stars = search(keys.codes, keys.people, self.k)[keys.groups.labels]
+        suppressed = search(keys.codes, keys.people, self.k)[keys.groups.labels]
         attributes = {column.name: column.attribute for column in table.columns}
-        return {n: suppress(current[n], attributes[n], stars[:, i]) for i, n in enumerate(names) if stars[:, i].any()}
+        changed = [(name, rows) for name, rows in zip(names, suppressed.T, strict=True) if rows.any()]
+        return {name: suppress(current[name], attributes[name], rows) for name, rows in changed}
 
     def remarks(self, table: Table, before: Columns, after: Columns) -> tuple[str, ...]:
-        """How many cells went, and which count of similar records was reached."""
+        """How many cells were suppressed, and which count of similar records was reached."""
         names = self._by_importance(table, before)
-        was, now = keys_of(table, before, names), keys_of(table, after, names)
+        original, published = keys_of(table, before, names), keys_of(table, after, names)
         cells = {c.name: int(is_suppressed(after[c.name], c.attribute).sum()) for c in table.columns if c.name in names}
         total = f"{sum(cells.values())} suppressed cells ({', '.join(f'{n} {c}' for n, c in cells.items())})."
-        return (total, *self._reached(was, now))
+        return (total, *self._reached(original, published))
 
-    def _reached(self, was: Keys, now: Keys) -> tuple[str, ...]:
+    def _reached(self, original: Keys, published: Keys) -> tuple[str, ...]:
         if self.matching == "equal":
             return (f"Every combination of the keys is shared by at least {self.k} people.",)
-        agreeing = wildcard_people(now.codes, now.people).min()
-        stars = (now.codes == STAR)[now.groups.labels[was.groups.first_rows]]
-        known = consistent_people(was.codes, was.people, stars).min()
+        agreeing = wildcard_people(published.codes, published.people).min()
+        suppressed = (published.codes == SUPPRESSED)[published.groups.labels[original.groups.first_rows]]
+        known = consistent_people(original.codes, original.people, suppressed).min()
         return (
             f"Every record agrees with at least {int(agreeing)} people, '*' agreeing with any value. This is not "
             f"{self.k}-anonymity: an attacker who knows a person's true keys finds as few as {int(known)}.",
         )
 
     def _by_importance(self, table: Table, current: Columns) -> list[str]:
-        """The keys, the most important first."""
+        """Return the keys, the most important first."""
         names = self.chosen(table, [column.name for column in table.columns], "quasi-identifiers")
         first = listed(self.importance)
         unknown = [name for name in first if name not in names]
         if unknown:
-            raise ConfigError(f"The 'importance' parameter names columns that are no keys: {', '.join(unknown)}.")
+            raise ConfigError(f"The 'importance' parameter names columns that are not keys: {', '.join(unknown)}.")
         values = {name: Groups.equal_rows(current[name].keys()).count for name in names}
         return sorted(names, key=lambda n: (first.index(n) if n in first else len(first), values[n]))
-
-
-# ---- Threshold suppression -----------------------------------------------------------------------
 
 
 @ANONYMIZERS.register("threshold_suppression")
@@ -100,8 +109,8 @@ class ThresholdSuppression(KeyMethod):
     """Suppresses one key of every record whose risk 1/F exceeds a threshold (seed 004; sdcMicro's ``localSupp``).
 
     F counts the people whose keys agree with the record's, all quasi-identifiers being keys and '*' agreeing with any
-    value; where the schema names a weight, it is the sum of the weights, the people of the population (seed 004, eq.
-    3.6). The key is the column named, or the one with most values. The risk is not computed again afterwards.
+    value; if the schema names a weight, it is the sum of the weights, the people in the population (seed 004, eq. 3.6).
+    The suppressed key is the column named, or the one with the most values. The risk is not computed again afterwards.
     """
 
     name = "threshold_suppression"
@@ -111,21 +120,21 @@ class ThresholdSuppression(KeyMethod):
     threshold: float = parameter(0.15, help="suppress where the risk is above this", at_least=0, at_most=1)
 
     def change(self, table: Table, current: Columns, rng: Rng) -> Columns:
-        """The key, suppressed in the records at risk."""
+        """Suppress the key of the records at risk."""
         name = self._key(table, current)
         risky = self.risks(table, current) > self.threshold
         attribute = next(column.attribute for column in table.columns if column.name == name)
         return {name: suppress(current[name], attribute, risky)} if risky.any() else {}
 
     def risks(self, table: Table, current: Columns) -> FloatArray:
-        """Individual risk 1/F of every record."""
+        """Return the individual risk 1/F of every record."""
         keys = keys_of(table, current, [column.name for column in table.columns])
         people = person_shares(table) * (1.0 if table.weights is None else table.weights)
         counted = wildcard_people(keys.codes, sums(keys.groups.labels, people))
         return np.asarray(1 / counted[keys.groups.labels])
 
     def remarks(self, table: Table, before: Columns, after: Columns) -> tuple[str, ...]:
-        """How many records are still above the threshold."""
+        """How many records were, and still are, above the threshold."""
         above = [int((self.risks(table, columns) > self.threshold).sum()) for columns in (before, after)]
         return (f"Records with a risk above {self.threshold:g}: {above[0]} before, {above[1]} after.",)
 
@@ -136,77 +145,67 @@ class ThresholdSuppression(KeyMethod):
         return max(names, key=lambda name: Groups.equal_rows(current[name].keys()).count)
 
 
-# ---- Which cells of key combinations to suppress: pure functions on codes ------------------------
-#
-# Three counts of "the records like this one" exist once some cells are '*' (p, q are published rows):
-# * *equal*: the rows q = p. k of them is k-anonymity, whatever an attacker knows.
-# * *fitting*: the people whose own values p covers, '*' covering all. k of them is (k, 1)-anonymity (Gionis, Mazza &
-#   Tassa 2008): who looks a published row up in a register finds k people. It does not protect a target whose true
-#   values the attacker knows and whose '*' nobody shares.
-# * *wildcard*: the rows q that agree with p wherever neither is '*' (sdcMicro's ``freqCalc``). It is never below
-#   *fitting*. It is no goal to search for: k - 1 rows of nothing but '*' agree with everything, so they alone raise
-#   every count to k while all other rows stay as they are.
+# ---- which cells to suppress: pure functions on codes of key combinations --------------------------
 
 
-Stars = NDArray[np.bool_]
+def fitting_suppressions(codes: IntArray, people: FloatArray, k: int) -> Mask:
+    """Return the fewest cells to suppress so that every row covers the values of k people.
 
-
-def fitting_suppressions(codes: IntArray, people: FloatArray, k: int) -> Stars:
-    """The least cells to suppress so that every row covers the values of k people; exact, as rows do not compete.
+    The result is exact, since rows do not compete.
 
     Parameters
     ----------
-    codes : one row a combination; the columns from the most to the least important, which decides between equals.
-    people : in every combination.
-    k : at least so many.
+    codes : one row per combination; columns from the most to the least important, which breaks ties.
+    people : behind every combination.
+    k : the least number of people.
 
     Returns
     -------
-    Which cells are '*', those that were so before included.
+    Which cells are '*', including those that were before.
     """
-    stars = np.asarray(codes == STAR)
+    suppressed = np.asarray(codes == SUPPRESSED)
     open_ = np.ones(len(codes), dtype=bool)
     for mask in _all_masks(codes.shape[1]):
         if not open_.any():
             break
         labels = _labels(codes, ~mask)
         enough = sums(labels, people)[labels] >= k - ROUNDING
-        done = open_ & enough & ~(stars & ~mask).any(axis=1)
-        stars[done] = mask
+        done = open_ & enough & ~(suppressed & ~mask).any(axis=1)
+        suppressed[done] = mask
         open_ &= ~done
-    return stars
+    return suppressed
 
 
-def equal_suppressions(codes: IntArray, people: FloatArray, k: int) -> Stars:
-    """Few cells to suppress so that k people share every published row; a greedy search.
+def equal_suppressions(codes: IntArray, people: FloatArray, k: int) -> Mask:
+    """Return few cells to suppress so that k people share every published row; a greedy search.
 
-    Size by size, the set of columns that settles most people is suppressed in the combinations it settles: those that
-    become equal to each other, or to rows suppressed before. What is left is suppressed wholly, with the classes that
-    cost least where fewer than k people are left.
+    Size by size, the set of columns that settles the most people is suppressed in the combinations it settles: those
+    that become equal to each other, or to rows suppressed before. What is left is suppressed entirely, together with
+    the cheapest classes if fewer than k people are left.
     """
-    stars = codes == STAR
-    open_ = _class_people(codes, people, stars) < k - ROUNDING
+    suppressed = codes == SUPPRESSED
+    open_ = _class_people(codes, people, suppressed) < k - ROUNDING
     for size in range(1, codes.shape[1] + 1):
         masks = list(_masks(codes.shape[1], size))
         labels = [_labels(codes, ~mask) for mask in masks]
         while open_.any():
-            settled = [_settled(stars, open_, people, m, at, k) for m, at in zip(masks, labels, strict=True)]
+            settled = [_settled(suppressed, open_, people, m, at, k) for m, at in zip(masks, labels, strict=True)]
             best = int(np.argmax([people[rows].sum() for rows in settled]))
             if not settled[best].any():
                 break
-            stars[settled[best]] = masks[best]
+            suppressed[settled[best]] = masks[best]
             open_ &= ~settled[best]
-    return _with_rest(codes, people, stars, open_, k)
+    return _with_rest(codes, people, suppressed, open_, k)
 
 
 def wildcard_people(codes: IntArray, weights: FloatArray) -> FloatArray:
-    """Sum of the weights of the rows that agree with each row wherever neither is '*'."""
-    stars = codes == STAR
-    kinds = Groups.equal_rows(stars)
-    patterns = stars[kinds.first_rows]
+    """Sum the weights of the rows that agree with each row wherever neither is '*'."""
+    suppressed = codes == SUPPRESSED
+    kinds = Groups.equal_rows(suppressed)
+    patterns = suppressed[kinds.first_rows]
     joint = (patterns[:, None] | patterns).reshape(-1, codes.shape[1])
     unions = Groups.equal_rows(joint)
-    # few unions for many pairs: sorting the rows is what takes time
+    # many pairs share few unions, and sorting the rows is what takes time
     labels = [_labels(codes, ~union) for union in joint[unions.first_rows]]
     total = np.zeros(len(codes))
     for pair, (i, j) in enumerate(np.ndindex(kinds.count, kinds.count)):
@@ -215,68 +214,65 @@ def wildcard_people(codes: IntArray, weights: FloatArray) -> FloatArray:
     return total
 
 
-def consistent_people(codes: IntArray, people: FloatArray, stars: Stars) -> FloatArray:
-    """For every combination, the people whose published rows could be its own: what an attacker who knows it finds."""
-    kinds = Groups.equal_rows(stars)
+def consistent_people(codes: IntArray, people: FloatArray, suppressed: Mask) -> FloatArray:
+    """Count, for every combination, the people whose published rows an attacker who knows it could take for its own."""
+    kinds = Groups.equal_rows(suppressed)
     total = np.zeros(len(codes))
-    for kind, pattern in enumerate(stars[kinds.first_rows]):
+    for kind, pattern in enumerate(suppressed[kinds.first_rows]):
         labels = _labels(codes, ~pattern)
         total += sums(labels, people * (kinds.labels == kind))[labels]
     return total
 
 
-def _all_masks(width: int) -> Iterator[Stars]:
-    """All sets of columns, smaller ones first."""
+def _all_masks(width: int) -> Iterator[Mask]:
+    """Yield all sets of columns, smaller ones first."""
     for size in range(width + 1):
         yield from _masks(width, size)
 
 
-def _masks(width: int, size: int) -> Iterator[Stars]:
-    """All sets of ``size`` columns, those that spare the important columns first."""
+def _masks(width: int, size: int) -> Iterator[Mask]:
+    """Yield all sets of ``size`` columns, those that spare the important columns first."""
     for chosen in reversed(list(combinations(range(width), size))):
         mask = np.zeros(width, dtype=bool)
         mask[list(chosen)] = True
         yield mask
 
 
-def _labels(codes: IntArray, kept: Stars) -> IntArray:
-    """The group of every row by the columns kept."""
+def _labels(codes: IntArray, kept: Mask) -> IntArray:
+    """Return the group of every row by the columns kept."""
     return Groups.equal_rows(codes[:, kept]).labels
 
 
-def _class_people(codes: IntArray, people: FloatArray, stars: Stars) -> FloatArray:
-    """People who share the published row of each combination."""
-    labels = Groups.equal_rows(np.where(stars, STAR, codes)).labels
+def _class_people(codes: IntArray, people: FloatArray, suppressed: Mask) -> FloatArray:
+    """Count the people who share the published row of each combination."""
+    labels = Groups.equal_rows(np.where(suppressed, SUPPRESSED, codes)).labels
     return sums(labels, people)[labels]
 
 
-def _settled(stars: Stars, open_: Stars, people: FloatArray, mask: Stars, labels: IntArray, k: int) -> Stars:
-    """The open combinations that k people share once ``mask`` is suppressed in them."""
-    movable = open_ & ~(stars & ~mask).any(axis=1)
-    there = ~open_ & (stars == mask).all(axis=1)
+def _settled(suppressed: Mask, open_: Mask, people: FloatArray, mask: Mask, labels: IntArray, k: int) -> Mask:
+    """Return the open combinations that k people share once ``mask`` is suppressed in them."""
+    movable = open_ & ~(suppressed & ~mask).any(axis=1)
+    there = ~open_ & (suppressed == mask).all(axis=1)
     enough = sums(labels, people * (movable | there))[labels] >= k - ROUNDING
     return np.asarray(movable & enough)
 
 
-def _with_rest(codes: IntArray, people: FloatArray, stars: Stars, open_: Stars, k: int) -> Stars:
-    """Suppress wholly what is still open, with the cheapest classes where that is fewer than k people."""
+def _with_rest(codes: IntArray, people: FloatArray, suppressed: Mask, open_: Mask, k: int) -> Mask:
+    """Suppress entirely what is still open, with the cheapest classes if that is fewer than k people."""
     if not open_.any():
-        return stars
-    stars[open_] = True
-    classes = Groups.equal_rows(np.where(stars, STAR, codes))
-    cells = sums(classes.labels, people * (~stars).sum(axis=1))
+        return suppressed
+    suppressed[open_] = True
+    classes = Groups.equal_rows(np.where(suppressed, SUPPRESSED, codes))
+    cells = sums(classes.labels, people * (~suppressed).sum(axis=1))
     for cheapest in np.argsort(cells, kind="stable"):
-        if people[stars.all(axis=1)].sum() >= k - ROUNDING:
+        if people[suppressed.all(axis=1)].sum() >= k - ROUNDING:
             break
-        stars[classes.labels == cheapest] = True
-    return stars
-
-
-# ---- Suppressing cells ---------------------------------------------------------------------------
+        suppressed[classes.labels == cheapest] = True
+    return suppressed
 
 
 def suppress(cells: Cells, attribute: Numeric | Categorical, rows: NDArray[Any]) -> Cells:
-    """A copy of the column in which the cells of a mask of rows say nothing."""
+    """Return a copy of the column in which the cells of the given rows say nothing."""
     if isinstance(cells, Nodes):
         return Nodes(np.where(rows, np.int32(cells.hierarchy.root), cells.nodes), cells.hierarchy)
     assert isinstance(attribute, Numeric)

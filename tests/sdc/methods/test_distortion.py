@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fedanon.errors import InfeasibleError
-from fedanon.sdc.methods.distortion import best_fit
+from fedanon.sdc.methods.rank_methods import best_fit
 from tests.sdc.methods.drawn import original, published, table_of
 
 RNG = np.random.default_rng(0)

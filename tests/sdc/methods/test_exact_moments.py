@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedanon.errors import ConfigError, InfeasibleError
-from fedanon.sdc.methods.gadp import egadp, gadp, ipso
-from fedanon.sdc.methods.romm import romm
+from fedanon.sdc.methods.linear_models import egadp, gadp, ipso, romm
 from tests.sdc.methods.drawn import Matrix, correlated, correlated_table, original, published, table_of
 
 EXACT = 1e-10
@@ -166,9 +165,11 @@ def test_bad_requests() -> None:
     for method in ("gadp", "ipso", "egadp", "regression_shuffling", "imputation"):
         with pytest.raises(InfeasibleError, match=r"would publish a unchanged: it follows from the given columns b, c"):
             published(copies, method, columns="a")
-    with pytest.raises(ConfigError, match=r"given columns of 'gadp' are numeric .* that stay\. Not so: a"):
+    with pytest.raises(
+        ConfigError, match=r"given columns of 'gadp' must be numeric .* that stay unchanged\. These are not: a"
+    ):
         published(small, "gadp", columns="a", given="a")
-    with pytest.raises(ConfigError, match=r"Not so: nowhere"):
+    with pytest.raises(ConfigError, match=r"These are not: nowhere"):
         published(small, "gadp", columns="a", given="nowhere")
-    with pytest.raises(ConfigError, match=r"changes numeric quasi-identifiers only\. Not so: nowhere"):
+    with pytest.raises(ConfigError, match=r"changes numeric quasi-identifiers only\. It cannot change: nowhere"):
         published(small, "gadp", columns="nowhere")

@@ -64,13 +64,13 @@ def test_new_rows_are_recoded_alike() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"level": 3}, "taxonomy of 'unit' has levels 0 to 2; there is no 3"),
-        ({"columns": "ward"}, "Not so: ward"),
-        ({"columns": "age"}, "Not so: age"),
+        ({"level": 3}, "taxonomy of 'unit' has levels 0 to 2. Got 3 instead"),
+        ({"columns": "ward"}, "It cannot change: ward"),
+        ({"columns": "age"}, "It cannot change: age"),
         ({"columns": "age", "cuts": "1,x"}, "numbers separated by commas"),
         ({"columns": "age", "cuts": "5,1"}, "increasing order"),
         ({"columns": "age", "width": 0.0}, "'width' parameter must be above 0"),
-        ({"columns": "age", "width": 5.0, "cuts": "5"}, "cuts or a width, not both"),
+        ({"columns": "age", "width": 5.0, "cuts": "5"}, "cuts or by a width, not both"),
     ],
 )
 def test_bad_input(settings: dict[str, object], message: str) -> None:

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import t
 
 from fedanon.errors import ConfigError
-from fedanon.sdc.methods.imputation import Imputation, pooled, synthetic_copy
+from fedanon.sdc.methods.linear_models import Imputation, pooled, synthetic_copy
 from tests.sdc.methods.drawn import correlated, correlated_table, original, published
 
 

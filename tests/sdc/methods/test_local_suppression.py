@@ -107,9 +107,9 @@ def test_bad_input() -> None:
     table = key_table(x=["a", "b"])
     with pytest.raises(InfeasibleError, match="2 people, fewer than k=3"):
         LocalSuppression(k=3).anonymize(table, rng=0)
-    with pytest.raises(ConfigError, match="'importance' parameter names columns that are no keys: y"):
+    with pytest.raises(ConfigError, match="'importance' parameter names columns that are not keys: y"):
         LocalSuppression(k=2, importance="y").anonymize(table, rng=0)
-    with pytest.raises(ConfigError, match="Not so: y"):
+    with pytest.raises(ConfigError, match="It cannot change: y"):
         LocalSuppression(k=2, columns="y").anonymize(table, rng=0)
     with pytest.raises(ConfigError, match="'k' parameter of LocalSuppression must be an int >= 2"):
         LocalSuppression(k=1)

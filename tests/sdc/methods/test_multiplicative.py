@@ -32,7 +32,7 @@ def test_logarithmic_noise_stays_positive_and_keeps_medians() -> None:
 
 
 def test_logarithms_need_positive_values() -> None:
-    with pytest.raises(InfeasibleError, match=rf"column 'a' has 0 negative values and {N // 4} zeros\. keep_zeros"):
+    with pytest.raises(InfeasibleError, match=rf"column 'a' has 0 negative values and {N // 4} zeros\. Set keep_zeros"):
         published(WITH_ZEROS, "log_multiplicative_noise")
     kept = published(WITH_ZEROS, "log_multiplicative_noise", keep_zeros=True)[:, 0]
     np.testing.assert_array_equal(kept == 0, X == 0)

@@ -18,7 +18,7 @@ from fedanon.datasets import load
 from fedanon.errors import ConfigError, DataError, SchemaError
 from fedanon.release.recoding import NearestGroup
 from fedanon.sdc.methods.base import own_columns
-from fedanon.sdc.methods.pipeline import Pipeline, Step, table_of_now
+from fedanon.sdc.methods.pipeline import Pipeline, Step, current_table
 from fedanon.types import Rng
 from tests.sdc.methods.keyed import key_table
 
@@ -90,10 +90,10 @@ def test_generalised_cells_are_handed_on_by_their_own_kind_only() -> None:
     recode = Step("global_recoding", ("unit",))
     suppressed = Pipeline((recode, Step("local_suppression", ("unit",), {"k": "2"}))).anonymize(table, rng=0)
     assert set(suppressed.to_frame()["unit"]) == {"Surgery", "Medicine"}
-    with pytest.raises(ConfigError, match="'unit' has 8 cells that an earlier step generalised"):
+    with pytest.raises(ConfigError, match="'unit' has 8 cells that an earlier step generalized"):
         Pipeline((recode, Step("mondrian", (), {"k": "2"}))).anonymize(table, rng=0)
     cut = Step("global_recoding", ("age",), {"width": "10"})
-    with pytest.raises(ConfigError, match="'age' has 8 cells that an earlier step generalised"):
+    with pytest.raises(ConfigError, match="'age' has 8 cells that an earlier step generalized"):
         Pipeline((cut, Step("mdav", ("age",), {"k": "2"}))).anonymize(table, rng=0)
 
 
@@ -107,7 +107,7 @@ def test_suppressed_cells_are_wildcards_for_the_next_method() -> None:
 
 def test_numbers_beyond_the_range_and_people_are_handed_over() -> None:
     table = key_table(age=[1, 2, 3], person=[1, 1, 2])
-    handed = table_of_now(table, {**own_columns(table), "age": Numbers(np.array([-5.5, 2.0, 300.0]))}, ["age"])
+    handed = current_table(table, {**own_columns(table), "age": Numbers(np.array([-5.5, 2.0, 300.0]))}, ["age"])
     assert (handed.columns[0].attribute.low, handed.columns[0].attribute.high) == (-5.5, 300.0)  # type: ignore[union-attr]
     assert handed.n_persons == 2
 

@@ -53,7 +53,7 @@ def test_a_matrix_file_as_in_the_seed(tmp_path: Path) -> None:
         ("from,F,M\nF,0.5,0.4\nM,0,1\n", "1 rows that do not sum to one"),
         ("from,F,X\nF,1,0\nX,0,1\n", "1 categories that the column 'sex' does not have"),
         ("from,F,M\nM,1,0\nF,0,1\n", "in the same order"),
-        ("from,F,M\nF,1,much\nM,0,1\n", "1 entries that are no probability"),
+        ("from,F,M\nF,1,much\nM,0,1\n", "1 entries that are not probabilities"),
         ("from,F\nF,1\n", "lacks 1 categories"),
     ],
 )
@@ -68,13 +68,13 @@ def test_other_bad_input(tmp_path: Path) -> None:
         Pram(matrix=file).anonymize(sexes(10), rng=0)
     with pytest.raises(DataError, match="does not exist"):
         Pram(columns="sex", matrix=str(tmp_path / "none.csv")).anonymize(sexes(10), rng=0)
-    with pytest.raises(ConfigError, match=r"categorical quasi-identifiers only\. Not so: age"):
+    with pytest.raises(ConfigError, match=r"categorical quasi-identifiers only\. It cannot change: age"):
         Pram(columns="age").anonymize(key_table(age=[1, 2], sex=["F", "M"]), rng=0)
     with pytest.raises(ConfigError, match="the table has none"):
         Pram().anonymize(key_table(age=[1, 2]), rng=0)
     with pytest.raises(ConfigError, match="'keep' parameter of Pram must be a float >= 0 and <= 1"):
         Pram(keep=1.5)
-    with pytest.raises(ConfigError, match="no column 'ward' to take as strata"):
+    with pytest.raises(ConfigError, match="no column 'ward' to use as strata"):
         InvariantPram(strata="ward").anonymize(sexes(10), rng=0)
 
 

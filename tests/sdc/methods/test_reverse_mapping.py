@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from fedanon.data.cells import Numbers
 from fedanon.sdc.methods.base import own_columns
+from fedanon.sdc.methods.numeric import reverse_map
 from fedanon.sdc.methods.rank_methods import ReverseMapping
-from fedanon.sdc.methods.ranks import reverse_map
 from tests.sdc.methods.drawn import correlated_table, original, published, table_of
 
 X = {"x1": [13, 20, 2, 15, 29], "x2": [135, 52, 123, 165, 160], "x3": [3707, 826, -1317, 2419, -1008]}

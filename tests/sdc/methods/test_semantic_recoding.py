@@ -70,7 +70,7 @@ def test_a_claim_needs_all_quasi_identifiers() -> None:
 
 
 def test_bad_input() -> None:
-    with pytest.raises(ConfigError, match="Not so: z"):
+    with pytest.raises(ConfigError, match="It cannot change: z"):
         SemanticRecoding(k=2, columns="z").anonymize(key_table(x=["a", "b"]), rng=0)
     with pytest.raises(ConfigError, match="'k' parameter of SemanticRecoding must be an int >= 2"):
         SemanticRecoding(k=1)

@@ -7,8 +7,7 @@ import pytest
 from scipy.stats import norm, spearmanr
 
 from fedanon.errors import InfeasibleError
-from fedanon.sdc.methods.ranks import average_ranks, normal_scores
-from fedanon.sdc.methods.shuffling import copula_model
+from fedanon.sdc.methods.shuffling import average_ranks, copula_model, normal_scores
 from tests.sdc.methods.drawn import correlated_table, original, published, table_of
 
 METHODS = ["data_shuffling", "regression_shuffling"]

@@ -16,14 +16,14 @@ from fedanon.sdc.methods.suppression import (
     wildcard_people,
 )
 
-STAR = -1
+SUPPRESSED = -1
 
 
 @st.composite
 def combinations_of_keys(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, int]:
     """Distinct combinations of up to four keys, some cells already '*', with people; and a k they can reach."""
     width = draw(st.integers(1, 4))
-    cell = st.integers(STAR, 2)
+    cell = st.integers(SUPPRESSED, 2)
     rows = draw(st.lists(st.tuples(*[cell] * width), min_size=1, max_size=12, unique=True))
     people = draw(st.lists(st.integers(1, 4), min_size=len(rows), max_size=len(rows)))
     k = draw(st.integers(1, sum(people)))
@@ -31,7 +31,7 @@ def combinations_of_keys(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, int]:
 
 
 def agree(p: np.ndarray, q: np.ndarray) -> bool:
-    return all(a == b or STAR in (a, b) for a, b in zip(p, q, strict=True))
+    return all(a == b or SUPPRESSED in (a, b) for a, b in zip(p, q, strict=True))
 
 
 @given(combinations_of_keys())
@@ -45,10 +45,10 @@ def test_wildcard_counts_against_all_pairs(case: tuple[np.ndarray, np.ndarray, i
 def test_fitting_suppressions_are_the_least(case: tuple[np.ndarray, np.ndarray, int]) -> None:
     """Every combination alone: no smaller set of further cells covers the values of k people."""
     codes, people, k = case
-    stars = fitting_suppressions(codes, people, k)
-    assert np.all(stars[codes == STAR])
-    for row, own in zip(codes, stars, strict=True):
-        already = row == STAR
+    suppressed = fitting_suppressions(codes, people, k)
+    assert np.all(suppressed[codes == SUPPRESSED])
+    for row, own in zip(codes, suppressed, strict=True):
+        already = row == SUPPRESSED
         free = np.flatnonzero(~already)
         sizes = [
             size
@@ -69,26 +69,26 @@ def covers(row: np.ndarray, already: np.ndarray, more: tuple[int, ...], other: n
 def test_after_fitting_suppressions_every_row_agrees_with_k(case: tuple[np.ndarray, np.ndarray, int]) -> None:
     """What sdcMicro counts: '*' on either side agrees with anything."""
     codes, people, k = case
-    released = np.where(fitting_suppressions(codes, people, k), STAR, codes)
+    released = np.where(fitting_suppressions(codes, people, k), SUPPRESSED, codes)
     assert wildcard_people(released, people).min() >= k
 
 
 @given(combinations_of_keys())
 def test_after_equal_suppressions_k_people_share_every_row(case: tuple[np.ndarray, np.ndarray, int]) -> None:
     codes, people, k = case
-    stars = equal_suppressions(codes, people, k)
-    assert np.all(stars[codes == STAR])
-    released = [tuple(row) for row in np.where(stars, STAR, codes)]
+    suppressed = equal_suppressions(codes, people, k)
+    assert np.all(suppressed[codes == SUPPRESSED])
+    released = [tuple(row) for row in np.where(suppressed, SUPPRESSED, codes)]
     for row in set(released):
         assert sum(n for other, n in zip(released, people, strict=True) if other == row) >= k
-    assert consistent_people(codes, people, stars).min() >= k, "k-anonymity also holds against who knows true values"
+    assert consistent_people(codes, people, suppressed).min() >= k, "k-anonymity holds against true values too"
 
 
 def test_importance_decides_between_equals_and_columns_on_the_left_are_spared() -> None:
     """Both keys could go for the last row: (0,1) would join either neighbour's column."""
     codes = np.array([[0, 0], [1, 1], [0, 1]], dtype=np.int32)
-    stars = fitting_suppressions(codes, np.array([5.0, 5.0, 1.0]), 3)
-    assert stars.tolist() == [[False, False], [False, False], [False, True]]
+    suppressed = fitting_suppressions(codes, np.array([5.0, 5.0, 1.0]), 3)
+    assert suppressed.tolist() == [[False, False], [False, False], [False, True]]
 
 
 def test_fractions_of_people_reach_a_whole() -> None:
@@ -100,7 +100,7 @@ def test_fractions_of_people_reach_a_whole() -> None:
 def test_the_wildcard_count_alone_is_no_goal() -> None:
     """Two rows of nothing but '*' raise the count of all unique rows to 3: 4 cells, and nobody else is protected."""
     unique = list(product(range(3), range(3)))
-    codes = np.array([*unique[:-2], (STAR, STAR)], dtype=np.int32)
+    codes = np.array([*unique[:-2], (SUPPRESSED, SUPPRESSED)], dtype=np.int32)
     assert wildcard_people(codes, np.array([1.0] * 7 + [2.0])).min() == 3
     asked = np.array(unique, dtype=np.int32)
     assert fitting_suppressions(asked, np.ones(9), 3).sum() == 9, "what we ask for takes one cell of every row"
@@ -115,5 +115,5 @@ def test_equal_suppressions_by_hand(k: int, cells: int) -> None:
     """
     codes = np.array([[0, 0], [1, 0], [1, 1]], dtype=np.int32)
     people = np.array([3.0, 1.0, 1.0])
-    stars = equal_suppressions(codes, people, k)
-    assert (stars.sum(axis=1) * people).sum() == cells
+    suppressed = equal_suppressions(codes, people, k)
+    assert (suppressed.sum(axis=1) * people).sum() == cells

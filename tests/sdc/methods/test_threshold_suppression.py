@@ -42,7 +42,7 @@ def test_the_release_says_what_is_left() -> None:
 def test_bad_input() -> None:
     with pytest.raises(ConfigError, match="suppresses one key; 2 are named"):
         ThresholdSuppression(columns="x,y").anonymize(TABLE, rng=0)
-    with pytest.raises(ConfigError, match="Not so: z"):
+    with pytest.raises(ConfigError, match="It cannot change: z"):
         ThresholdSuppression(columns="z").anonymize(TABLE, rng=0)
     with pytest.raises(ConfigError, match="'threshold' parameter"):
         ThresholdSuppression(threshold=2)

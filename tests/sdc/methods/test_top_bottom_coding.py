@@ -53,5 +53,5 @@ def test_bad_input() -> None:
         TopBottomCoding(top=5, top_share=0.1)
     with pytest.raises(ConfigError, match="bottom threshold lies above"):
         TopBottomCoding(top=1, bottom=5).code(VALUES)
-    with pytest.raises(ConfigError, match=r"numeric quasi-identifiers only\. Not so: x"):
+    with pytest.raises(ConfigError, match=r"numeric quasi-identifiers only\. It cannot change: x"):
         TopBottomCoding(columns="x").anonymize(key_table(age=[1], x=["a"]), rng=0)

@@ -12,7 +12,7 @@ from fedanon.sdc.methods.pram import (
     draw,
     even_transition,
     invariant_transition,
-    refuse_no_transition,
+    refuse_invalid_transition,
 )
 
 
@@ -40,7 +40,7 @@ def test_the_expected_counts_stay(counts: list[int], least: float, alpha: float,
     diagonal = np.random.default_rng(seed).uniform(least, 1, len(counts))
     matrix = invariant_transition(shares, diagonal, alpha)
     assert np.abs(shares @ matrix - shares).max() < 1e-12
-    refuse_no_transition(matrix.clip(0, 1))  # a certain step may come out as 1 + 2e-16
+    refuse_invalid_transition(matrix.clip(0, 1))  # a certain step may come out as 1 + 2e-16
 
 
 def test_draws_follow_the_matrix() -> None:
@@ -56,11 +56,11 @@ def test_draws_follow_the_matrix() -> None:
     ("matrix", "message"),
     [
         ([[0.9, 0.2], [0.0, 1.0]], "1 rows that do not sum to one"),
-        ([[1.5, -0.5], [0.0, 1.0]], "2 entries that are no probability"),
-        ([[np.nan, 1.0], [0.0, 1.0]], "1 entries that are no probability"),
+        ([[1.5, -0.5], [0.0, 1.0]], "2 entries that are not probabilities"),
+        ([[np.nan, 1.0], [0.0, 1.0]], "1 entries that are not probabilities"),
         ([[1.0, 0.0]], "as many rows as columns"),
     ],
 )
 def test_a_matrix_that_is_no_transition_is_refused(matrix: list[list[float]], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        refuse_no_transition(np.array(matrix))
+        refuse_invalid_transition(np.array(matrix))
