@@ -1,4 +1,4 @@
-"""One way to mask the numbers of a table: a method with its settings, perhaps reverse mapping after it."""
+"""Ways to mask the numbers of a table, and their comparison by risk and loss."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Masking:
     reverse_map: bool = False
 
     def release(self, table: Table, seed: int) -> Release:
-        """Mask the table. A method that cannot map back itself is followed by a step that does."""
+        """Mask the table; a method that cannot map back by itself is followed by a step that does."""
         component = ANONYMIZERS[self.method]
         if not self.reverse_map:
             return build(component, self.settings).anonymize(table, rng=seed)
@@ -45,23 +45,23 @@ class Masking:
 
     @property
     def variant(self) -> str:
-        """What is done beside the method itself, in words."""
+        """What is done in addition to the method itself."""
         return variant(self.settings, reverse_map=self.reverse_map)
 
     @property
     def varied(self) -> str:
-        """The settings that are not those of a variant, such as ``c=0.1``."""
+        """The settings that do not make a variant, such as ``c=0.1``."""
         return varied(self.settings)
 
 
 def variant(settings: Mapping[str, Any], *, reverse_map: bool) -> str:
-    """One of 'plain', 'reverse mapped', 'restricted', 'restricted, reverse mapped'."""
-    words = ["restricted"] * bool(settings.get("non_negative")) + ["reverse mapped"] * reverse_map
-    return ", ".join(words) or "plain"
+    """Return one of 'plain', 'reverse mapped', 'restricted', 'restricted, reverse mapped'."""
+    parts = ["restricted"] * bool(settings.get("non_negative")) + ["reverse mapped"] * reverse_map
+    return ", ".join(parts) or "plain"
 
 
 def varied(settings: Mapping[str, Any]) -> str:
-    """Settings as a text without those of the variants."""
+    """Return the settings as text, without those that make a variant."""
     return ", ".join(f"{name}={_short(value)}" for name, value in settings.items() if name not in RESTRICTED)
 
 
@@ -69,62 +69,62 @@ def _short(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-# ---- Many ways to mask one table, each with its risk and loss ------------------------------------
+# ---- comparison ----------------------------------------------------------------------------------
 
-#: what identifies a row
+#: what identifies a row of a comparison
 PLACE = ("method", "variant", "parameters")
-#: of every row; the first two are the axes unless others are asked for
-MEASURES = ("dld", "il2", "interval_risk", "mae_correlation", "gini_difference")
+#: metrics of every row; the first two are the axes by default
+DEFAULT_METRICS = ("dld", "il2", "interval_risk", "mae_correlation", "gini_difference")
 
 OnRow = Callable[[Masking], None]
 
 
 def compare_maskings(
-    table: Table, plan: Sequence[Masking], measures: Sequence[str], seed: int, on_start: OnRow | None = None
+    table: Table, plan: Sequence[Masking], metrics: Sequence[str], seed: int, on_start: OnRow | None = None
 ) -> tuple[pd.DataFrame, dict[str, str]]:
-    """One row a masking: method, variant, parameters, measures, seconds; and why others could not run, by method."""
+    """Return one row per masking (method, variant, parameters, metrics, seconds), and why others failed, by method."""
     rows: list[dict[str, Any]] = []
     failures: dict[str, str] = {}
     for masking in plan:
         if on_start is not None:
             on_start(masking)
         try:
-            rows.append(_row(table, masking, measures, seed))
+            rows.append(_row(table, masking, metrics, seed))
         except FedanonError as error:
             failures.setdefault(_failed(masking), str(error))
-    return pd.DataFrame(rows, columns=[*PLACE, *measures, "seconds"]), failures
+    return pd.DataFrame(rows, columns=[*PLACE, *metrics, "seconds"]), failures
 
 
 def _failed(masking: Masking) -> str:
     return masking.method if masking.variant == "plain" else f"{masking.method}, {masking.variant}"
 
 
-def _row(table: Table, masking: Masking, measures: Sequence[str], seed: int) -> dict[str, Any]:
+def _row(table: Table, masking: Masking, metrics: Sequence[str], seed: int) -> dict[str, Any]:
     start = time.perf_counter()
     release = masking.release(table, seed)
     seconds = time.perf_counter() - start
     place = dict(zip(PLACE, (masking.method, masking.variant, masking.varied), strict=True))
-    return {**place, **evaluate(table, release, measures), "seconds": round(seconds, 4)}
+    return {**place, **evaluate(table, release, metrics), "seconds": round(seconds, 4)}
 
 
 def described(row: Mapping[Any, Any]) -> str:
-    """A row in words, such as 'romm, magnitude=0.05, reverse mapped'."""
+    """Describe a row, such as 'romm, magnitude=0.05, reverse mapped'."""
     variant = "" if row["variant"] == "plain" else row["variant"]
     return ", ".join(filter(None, (row["method"], row["parameters"], variant)))
 
 
 def write_comparison(path: Path, rows: pd.DataFrame, facts: Mapping[str, Any]) -> None:
-    """As CSV (the rows alone) or as JSON (with ``facts``), by the file's ending."""
+    """Write CSV (the rows alone) or JSON (with ``facts``), by the file's ending."""
     refuse_other_endings(path)
     if path.suffix.lower() == ".csv":
         atomic_write(path, rows.to_csv(index=False, float_format="%.10g", lineterminator="\n"))
         return
-    # pandas writes what does not exist as null
+    # pandas writes missing numbers as null
     atomic_write(path, json.dumps({**facts, "rows": json.loads(rows.to_json(orient="records"))}, indent=2) + "\n")
 
 
 def read_comparison(path: Path) -> pd.DataFrame:
-    """The rows of a file that :func:`write_comparison` wrote."""
+    """Read the rows of a file that :func:`write_comparison` wrote."""
     refuse_other_endings(path)
     try:
         text = path.read_text(encoding="utf-8")
@@ -137,12 +137,12 @@ def read_comparison(path: Path) -> pd.DataFrame:
     except (OSError, ValueError, KeyError, TypeError):
         raise DataError(f"The comparison {path.name} cannot be read.") from None
     if absent := [name for name in PLACE if name not in rows]:
-        raise DataError(f"The file {path.name} is no comparison: it has no column {', '.join(absent)}.")
+        raise DataError(f"The file {path.name} is not a comparison: it has no column {', '.join(absent)}.")
     rows["parameters"] = rows["parameters"].fillna("")
     return rows
 
 
 def refuse_other_endings(path: Path) -> None:
-    """ConfigError unless the file is CSV or JSON."""
+    """Raise ConfigError unless the file is CSV or JSON."""
     if path.suffix.lower() not in (".csv", ".json"):
-        raise ConfigError("A comparison is a file that ends in .csv or .json.")
+        raise ConfigError("The name of a comparison must end in .csv or .json.")

@@ -1,7 +1,7 @@
-"""Risk against loss: the points no other point beats on both, and the ones to take for three goals.
+"""Risk against loss: the points that no other point beats on both, and the ones to choose for three goals.
 
 The goals are those of the conclusion of Morais 2022: the least loss, the best compromise, the least risk; the first two
-within a risk that is thought bearable.
+within an acceptable risk.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from fedanon.types import FloatArray
 Goal = Literal["least loss", "best compromise", "least risk"]
 
 GOALS: tuple[Goal, ...] = ("least loss", "best compromise", "least risk")
-#: the risk beyond which Morais 2022 (section 7.5) takes no method
+#: the risk beyond which Morais 2022 (section 7.5) accepts no method
 LIMIT = 0.5
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The point to take for a goal.
+    """The point to choose for a goal.
 
     Parameters
     ----------
     goal : what is wanted.
-    index : of the point among all.
+    index : position of the point among all.
     risk, loss : of the point.
-    why : one sentence.
+    why : the reason, in one sentence.
     """
 
     goal: Goal
@@ -41,9 +41,9 @@ class Choice:
 
 
 def pareto_front(risk: ArrayLike, loss: ArrayLike) -> NDArray[np.bool_]:
-    r"""Which points are not dominated; of equal points all or none are.
+    r"""Mark the points that are not dominated; equal points are marked alike.
 
-    A point dominates another if it is nowhere worse and somewhere better:
+    A point dominates another if it is worse on neither axis and better on one:
     :math:`r \le r', \ell \le \ell'` and :math:`(r, \ell) \ne (r', \ell')`. Points with a missing number are dominated.
     """
     r, x = np.asarray(risk, dtype=np.float64), np.asarray(loss, dtype=np.float64)
@@ -59,29 +59,26 @@ def pareto_front(risk: ArrayLike, loss: ArrayLike) -> NDArray[np.bool_]:
 
 
 def choose(risk: ArrayLike, loss: ArrayLike, *, limit: float = LIMIT) -> list[Choice]:
-    r"""One point of the front for every goal.
+    r"""Choose one point of the front for every goal.
 
     *Least risk* takes the point of least risk, *least loss* that of least loss among the points with a risk up to
-    ``limit``. *Best compromise* takes, among the same points of the front, the one nearest to the ideal point, the axes
-    being scaled to what these points span:
+    ``limit``. *Best compromise* takes, among the same points of the front, the one nearest to the ideal point, with
+    the axes scaled to the span of these points:
 
     .. math:: \min_i \Big(\frac{r_i - r_{min}}{r_{max} - r_{min}}\Big)^2
                    + \Big(\frac{\ell_i - \ell_{min}}{\ell_{max} - \ell_{min}}\Big)^2
 
-    Equally good points are told apart by the other axis, then by their order. Where no point keeps the limit, only the
-    least risk is named.
+    Ties are broken by the other axis, then by order. If no point is within the limit, only the least risk is named.
     """
     r, x = np.asarray(risk, dtype=np.float64), np.asarray(loss, dtype=np.float64)
     front = np.flatnonzero(pareto_front(r, x))
     if not len(front):
         return []
     safest = _first(front, r[front], x[front])
-    # what is not dominated within the limit is not dominated at all: who dominates has no higher risk
+    # a point within the limit is dominated only by points within the limit: their risk is no higher
     within = front[r[front] <= limit]
     if not len(within):
-        return [
-            Choice("least risk", safest, r[safest], x[safest], "It has the least risk, and that is over the limit.")
-        ]
+        return [Choice("least risk", safest, r[safest], x[safest], "It has the least risk, which is above the limit.")]
     distance = np.hypot(_scaled(r[within]), _scaled(x[within]))
     chosen = {
         "least loss": _first(within, x[within], r[within]),
@@ -94,7 +91,7 @@ def choose(risk: ArrayLike, loss: ArrayLike, *, limit: float = LIMIT) -> list[Ch
 
 
 def _first(rows: NDArray[Any], *keys: FloatArray) -> int:
-    """The row with the least first key, then the least second one."""
+    """Return the row with the least first key, then the least second one."""
     return int(rows[np.lexsort(keys[::-1])[0]])
 
 
@@ -104,16 +101,16 @@ def _scaled(values: FloatArray) -> FloatArray:
 
 
 def _why(goal: Goal, n: int, limit: float) -> str:
-    among = f"of {n} points that none beats on both and whose risk is at most {limit:g}"
+    among = f"of the {n} points that no other beats on both axes and whose risk is at most {limit:g}"
     return {
-        "least loss": f"It loses least {among}.",
-        "best compromise": f"It is nearest to the least risk and least loss at once {among}.",
-        "least risk": "It has the least risk of all, and the least loss of those that do.",
+        "least loss": f"It loses the least {among}.",
+        "best compromise": f"It comes closest to the least risk and the least loss at once {among}.",
+        "least risk": "It has the least risk of all, and the least loss among those that do.",
     }[goal]
 
 
 def ranks(risk: ArrayLike, loss: ArrayLike) -> NDArray[np.int64]:
-    """Number of the front a point lies on: 1 for the front, 2 for the front of the others, and so on; 0 if missing."""
+    """Return the front each point lies on: 1 for the front, 2 for the front of the others, and so on; 0 if missing."""
     r, x = np.asarray(risk, dtype=np.float64), np.asarray(loss, dtype=np.float64)
     rank = np.zeros(len(r), dtype=np.int64)
     left = ~(np.isnan(r) | np.isnan(x))

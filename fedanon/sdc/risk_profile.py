@@ -1,4 +1,4 @@
-"""The risk of a table before anything is changed: what its keys alone give away, in numbers without a single cell."""
+"""The risk of a table before anything is changed: what its keys alone reveal, in numbers that quote no cell."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ Facts = dict[str, Any]
 
 
 def risk_profile(table: Table, *, max_size: int | None = None, fraction: float = SAMPLING_FRACTION) -> Facts:
-    """Everything `fedanon sdc risk` tells, by section.
+    """Compute everything `fedanon sdc risk` reports, by section.
 
     Parameters
     ----------
     table : its quasi-identifiers are the keys.
-    max_size : largest sample unique SUDA looks for; any size if None.
+    max_size : size of the largest sample unique SUDA looks for; any size if None.
     fraction : share of the population that is in the table, for DIS-SUDA.
     """
     if not table.columns:
@@ -94,7 +94,7 @@ def _suda(uniques: SampleUniques, fraction: float) -> Facts:
 
 
 def _contributions(uniques: SampleUniques, names: list[str]) -> list[Facts]:
-    """Of every key: the records that have a minimal sample unique with it, and its share of all of these."""
+    """Count for every key the records with a minimal sample unique that contains it, and its share of all uniques."""
     found = []
     for name, member in zip(names, uniques.members.T, strict=True):
         share = float(member.mean()) if len(member) else 0.0

@@ -1,4 +1,4 @@
-"""At which values of its parameter a method is compared, unless somebody says otherwise: one place for all methods."""
+"""The parameter values at which each method is compared by default, in one place for all methods."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class Sweep:
 
     Parameters
     ----------
-    family : the kind of method, for the colours of a figure.
+    family : the kind of method, for the colors of a figure.
     values : of its parameters; a list is swept.
-    spread : parameter that is given in standard deviations of the narrowest column, where the method takes units.
-    reversible : whether reverse mapping makes sense: permutations stay as they are, and what keeps ranks is undone.
+    spread : parameter given in standard deviations of the narrowest column, where the method takes units.
+    reversible : whether reverse mapping makes sense: it does not change permutations, and undoes what keeps ranks.
     restrictable : whether keeping zeros and signs makes a difference.
     """
 
@@ -41,7 +41,7 @@ class Sweep:
     restrictable: bool = True
 
     def variants(self, method: str) -> list[Variant]:
-        """The variants the method has."""
+        """Return the variants the method has."""
         restrictable = self.restrictable and issubclass(ANONYMIZERS[method], NumericPerturbation)
         return [
             variant
@@ -84,7 +84,7 @@ SWEEPS: dict[str, Sweep] = {
 def maskings(
     table: Table, given: Mapping[str, Mapping[str, Any]], variants: Sequence[Variant] = ("plain",)
 ) -> list[Masking]:
-    """Every method of ``given`` with every combination of its values; the sweep's where it gives none."""
+    """Return every method of ``given`` with every combination of its values; the sweep's values are the default."""
     found = []
     for method, values in given.items():
         sweep = SWEEPS.get(method, Sweep(family="model"))
@@ -96,13 +96,13 @@ def maskings(
 
 
 def combinations(values: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
-    """Every combination of the values that are lists; the others stay as they are."""
+    """Yield every combination of the values that are lists; the others stay as they are."""
     axes = [value if isinstance(value, list) else [value] for value in values.values()]
     return (dict(zip(values, chosen, strict=True)) for chosen in product(*axes))
 
 
 def _in_units(sweep: Sweep, table: Table) -> dict[str, Any]:
-    """The values of a sweep in the units of a table."""
+    """Return the values of a sweep in the units of a table."""
     if not sweep.spread:
         return dict(sweep.values)
     spreads = [
@@ -113,9 +113,9 @@ def _in_units(sweep: Sweep, table: Table) -> dict[str, Any]:
 
 
 def grid_entries(variants: Sequence[Variant], adjusted: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The sweeps as methods of a grid whose task can map back; ``adjusted`` are entries with values of their own.
+    """Return the sweeps as methods of a grid whose task can map back; ``adjusted`` are entries with their own values.
 
-    A method whose values depend on the table is left out unless it is adjusted.
+    A method whose values depend on the table is skipped unless it is adjusted.
     """
     unknown = sorted(set(variants) - set(VARIANTS))
     if unknown:

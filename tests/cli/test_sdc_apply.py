@@ -114,11 +114,11 @@ def test_a_claim_of_one_step_is_not_the_chain_s(apply: Run) -> None:
     ("arguments", "message"),
     [
         ([], "at least one --step"),
-        (["--undo"], "--undo goes with --from"),
+        (["--undo"], "--undo needs --from"),
         (steps("pran:sex"), "Did you mean 'pram'"),
         (steps("pram:ward"), "no column 'ward'"),
         (steps("pram:diagnosis"), "is the target"),
-        (steps("pram:age"), "Not so: age"),
+        (steps("pram:age"), "It cannot change: age"),
         (steps("pram:sex,keep=2"), "'keep' parameter"),
         (["--from", "nowhere.json"], "does not exist"),
     ],

@@ -54,6 +54,14 @@ def test_variants(compare: Run) -> None:
     assert all(row["gini_difference"] == pytest.approx(0, abs=1e-9) for row in mapped)
 
 
+def test_metrics_are_chosen_and_the_former_name_of_the_option_is_accepted(compare: Run) -> None:
+    chosen = compare("compare", "--method", "gadp", "--metrics", "mse", "--json").json["rows"]
+    assert list(chosen[0]) == ["method", "variant", "parameters", "dld", "il2", "mse", "seconds"]
+    with pytest.warns(FutureWarning, match="now called --metrics"):
+        former = compare("compare", "--method", "gadp", "--measures", "mse", "--json").json["rows"]
+    assert former[0]["mse"] == chosen[0]["mse"]
+
+
 def test_what_cannot_run_is_told_and_the_others_go_on(compare: Run) -> None:
     done = compare("compare", "--method", "gadp", "--method", "rounding", "--sweep", "rounding:base=1e9")
     assert done.code == 0, done.err
@@ -85,10 +93,10 @@ def test_recommendation_from_a_file_is_that_of_a_run(compare: Run, run: Run, tmp
 def test_the_reasons_are_written_out(compare: Run) -> None:
     done = compare("recommend", "--method", "additive_noise", "--limit", "0.000001")
     assert done.code == 0, done.err
-    assert "over the limit" in done.out
+    assert "above the limit" in done.out
     done = compare("recommend", "--method", "additive_noise", "--risk", "interval_risk", "--loss", "mae")
     assert "best compromise: additive_noise" in done.out
-    assert "nearest to the least risk and least loss at once" in done.out
+    assert "closest to the least risk and the least loss at once" in done.out
 
 
 def test_complete_and_sample(run: Run) -> None:
@@ -116,9 +124,9 @@ def test_complete_and_sample(run: Run) -> None:
         (["compare", "--method", "gadp", "--sweep", "c=0.1"], "belongs to none of: gadp"),
         (["compare", "--method", "additive_noise", "--sweep", "c"], "--sweep takes"),
         (["compare", "--method", "additive_noise", "--sweep", "c=-1"], "'c' parameter"),
-        (["compare", "--risk", "truthfulness"], "lower is not better"),
+        (["compare", "--risk", "truthfulness"], "Lower is not better"),
         (["compare", "--loss", "il3"], "il3"),
-        (["compare", "-o", "rows.xlsx"], "ends in .csv or .json"),
+        (["compare", "-o", "rows.xlsx"], "must end in .csv or .json"),
         (["compare", "--columns", "incomes"], "no column 'incomes'"),
         (["recommend", "--from", "nowhere.csv"], "not both"),
     ],

@@ -77,7 +77,7 @@ def test_worked_example() -> None:
 def test_nothing_within_the_limit_leaves_the_least_risk() -> None:
     (choice,) = choose([0.9, 0.8], [1.0, 2.0], limit=0.5)
     assert (choice.goal, choice.index) == ("least risk", 1)
-    assert "over the limit" in choice.why
+    assert "above the limit" in choice.why
 
 
 @pytest.mark.parametrize("missing", [([np.nan, 0.1], [0.0, 1.0]), ([0.0, 0.1], [np.nan, 1.0])])

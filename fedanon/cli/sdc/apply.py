@@ -1,4 +1,4 @@
-"""`fedanon sdc apply`: several methods in a row on one table, and the last one undone."""
+"""`fedanon sdc apply`: several methods in a row on one table; the last one can be undone."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ Steps = Annotated[
     typer.Option(
         "--step",
         metavar="METHOD[:COLUMN,...][,NAME=VALUE,...]",
-        help="A method with the columns it changes and its parameters; repeat it for a chain.",
+        help="A method with the columns it changes and its parameters; repeat the option for a chain.",
     ),
 ]
 Manifest = Annotated[
-    Path | None, typer.Option("--from", metavar="MANIFEST", help="Begin with the steps and the seed of this manifest.")
+    Path | None, typer.Option("--from", metavar="MANIFEST", help="Start from the steps and the seed of this manifest.")
 ]
 
 
@@ -39,8 +39,8 @@ def apply(
     quasi: options.Quasi = None,
     steps: Steps = None,
     origin: Manifest = None,
-    undo: Annotated[bool, typer.Option("--undo", help="Leave out the last step of --from.")] = False,
-    seed: Annotated[int | None, typer.Option(help="Seed of all randomness; 0 unless --from says.", min=0)] = None,
+    undo: Annotated[bool, typer.Option("--undo", help="Drop the last step of --from.")] = False,
+    seed: Annotated[int | None, typer.Option(help="Seed of all randomness; 0, or that of --from.", min=0)] = None,
     missing: options.Missing = None,
     encoding: options.Encoding = "utf-8",
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Where to write the release (CSV).")] = None,
@@ -48,9 +48,9 @@ def apply(
 ) -> None:
     """Run methods one after the other, such as --step pram:sex,race,keep=0.9 --step egadp:income.
 
-    Any method of `fedanon methods` can be a step. A column that is no quasi-identifier is masked from the step on that
-    names it. With -o the release is written with a manifest of the chain; --from MANIFEST --undo makes the release
-    again, on the same data, as it was before the last step.
+    Any method of `fedanon methods` can be a step. A column that is not a quasi-identifier is masked from the step on
+    that names it. With -o the release is written with a manifest of the chain; --from MANIFEST --undo makes the
+    release again, on the same data, as it was before the last step.
     """
     from fedanon.io.release_file import write_release
 
@@ -72,7 +72,7 @@ def apply(
 
 
 def _read_manifest(path: Path) -> dict[str, Any]:
-    """The provenance in a manifest."""
+    """Return the provenance in a manifest."""
     try:
         provenance = json.loads(path.read_text(encoding="utf-8"))["provenance"]
         if not isinstance(provenance, dict) or not isinstance(provenance["seed"], int):
@@ -90,7 +90,7 @@ def _pipeline(before: dict[str, Any] | None, steps: list[str], *, undo: bool) ->
     added = tuple(parse_step(text) for text in steps)
     if before is None:
         if undo:
-            raise ConfigError("--undo goes with --from MANIFEST.")
+            raise ConfigError("--undo needs --from MANIFEST.")
         if not added:
             raise ConfigError("Give at least one --step, or --from MANIFEST.")
         return Pipeline(added)
@@ -102,7 +102,7 @@ def _pipeline(before: dict[str, Any] | None, steps: list[str], *, undo: bool) ->
 
 
 def _refuse_other_data(before: dict[str, Any] | None, table: Table) -> None:
-    """A chain is continued or undone on the table it was made from."""
+    """Reject a table other than the one the chain was made from."""
     if before is not None and before.get("data_sha256") != table.sha256:
         raise DataError("The table is not the one the manifest describes (its data or schema differ).")
 
@@ -116,7 +116,7 @@ def _seed(before: dict[str, Any] | None, given: int | None) -> int:
 
 
 def _run(pipeline: Pipeline, table: Table, seed: int) -> tuple[Release, dict[str, Any]]:
-    """Run and measure; ``seconds`` is the time of the steps alone."""
+    """Run the steps and measure the release; ``seconds`` is the time of the steps alone."""
     from fedanon.cli.runs import measure
 
     start = time.perf_counter()
@@ -143,8 +143,8 @@ def _report(result: dict[str, Any]) -> None:
         for i, step in enumerate(result["steps"])
     ]
     print_table(f"Steps on {result['n']:,} rows", ["step", "method", "columns", "cells changed"], rows)
-    measures = [(METRICS[name].title, value) for name, value in result.items() if name in METRICS]
-    print_table("The release", ["measure", "value"], measures)
+    metrics = [(METRICS[name].title, value) for name, value in result.items() if name in METRICS]
+    print_table("The release", ["metric", "value"], metrics)
     out = console()
     for note in result["notes"]:
         out.print(f"Note: {note}")
@@ -156,7 +156,7 @@ def _changed(step: dict[str, Any]) -> str:
     return ", ".join(f"{name} {count:,}" for name, count in step["changed"].items()) or "none"
 
 
-# ---- The grammar of a step on the command line ---------------------------------------------------
+# ---- the grammar of a step -----------------------------------------------------------------------
 #
 # Columns come first. A parameter's value runs to the next NAME=, so it may hold commas; nothing needs quotes::
 #     pram:sex,race,keep=0.9
@@ -165,7 +165,7 @@ def _changed(step: dict[str, Any]) -> str:
 
 
 def parse_step(text: str) -> Step:
-    """A step from its text."""
+    """Parse a step."""
     from fedanon.sdc.methods.pipeline import Step
 
     method, _, rest = text.partition(":")

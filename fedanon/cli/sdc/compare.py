@@ -1,7 +1,11 @@
-"""`fedanon sdc compare`: risk against loss of methods for numbers, each at several values of its parameter."""
+"""`fedanon sdc compare`: risk against loss of methods for numbers, each at several values of its parameters.
+
+The options and the run of a comparison are shared with `fedanon sdc recommend`.
+"""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -24,20 +28,21 @@ Columns = Annotated[
     typer.Option("--columns", help="Numeric columns a,b,c to mask; the numeric quasi-identifiers by default."),
 ]
 Methods = Annotated[
-    list[str] | None, typer.Option("--method", help="A method to compare; may be repeated. All for numbers by default.")
+    list[str] | None,
+    typer.Option("--method", help="A method to compare; may be repeated. By default, all methods for numbers."),
 ]
 Sweeps = Annotated[
     list[str] | None,
     typer.Option("--sweep", metavar="[METHOD:]NAME=V,V,...", help="Values of a parameter, such as c=0.01,0.1,0.5."),
 ]
 ReverseMap = Annotated[
-    bool, typer.Option("--reverse-map", help="Also with the original values put into the new order.")
+    bool, typer.Option("--reverse-map", help="Also compare with the original values in the new order.")
 ]
-Restricted = Annotated[bool, typer.Option("--restricted", help="Also with zeros kept and nothing negative.")]
-Complete = Annotated[bool, typer.Option("--complete", help="Leave out rows that lack one of the columns.")]
-Sample = Annotated[int, typer.Option(help="Compare on this many rows drawn at random; 0 takes all.", min=0)]
-RiskMetric = Annotated[str, typer.Option("--risk", metavar="METRIC", help="Measure of risk.")]
-LossMetric = Annotated[str, typer.Option("--loss", metavar="METRIC", help="Measure of loss.")]
+Restricted = Annotated[bool, typer.Option("--restricted", help="Also compare with zeros kept and no negative values.")]
+Complete = Annotated[bool, typer.Option("--complete", help="Skip rows that lack one of the columns.")]
+Sample = Annotated[int, typer.Option(help="Compare on this many randomly drawn rows; 0 takes all.", min=0)]
+RiskMetric = Annotated[str, typer.Option("--risk", metavar="METRIC", help="Metric of risk.")]
+LossMetric = Annotated[str, typer.Option("--loss", metavar="METRIC", help="Metric of loss.")]
 Plot = Annotated[Path | None, typer.Option("--plot", help="Also draw risk against loss into this file (PNG or SVG).")]
 
 
@@ -54,7 +59,8 @@ def compare(
     restricted: Restricted = False,
     complete: Complete = False,
     sample: Sample = 0,
-    measures: Annotated[str | None, typer.Option(help="Metrics a,b,c instead of the usual ones.")] = None,
+    metrics: Annotated[str | None, typer.Option(help="Metrics a,b,c instead of the usual ones.")] = None,
+    measures: Annotated[str | None, typer.Option(hidden=True, help="Former name of --metrics.")] = None,
     risk: RiskMetric = "dld",
     loss: LossMetric = "il2",
     seed: options.Seed = 0,
@@ -66,12 +72,15 @@ def compare(
 ) -> None:
     """Sweep the parameters of methods for numbers, such as --method additive_noise --sweep c=0.01,0.05,0.1,0.5.
 
-    Without --method every perturbative method for numbers and microaggregation run at their usual values.
+    Without --method, every perturbative method for numbers and microaggregation run at their usual values.
     --risk and --loss are the axes of the plot; `fedanon sdc recommend --from FILE` reads what -o wrote.
     """
-    from fedanon.sdc.masking import MEASURES, refuse_other_endings, write_comparison
+    from fedanon.sdc.masking import DEFAULT_METRICS, refuse_other_endings, write_comparison
 
-    wanted = list(dict.fromkeys([risk, loss, *(measures.split(",") if measures else MEASURES)]))
+    if measures is not None:
+        warnings.warn("The option --measures is now called --metrics.", FutureWarning, stacklevel=2)
+        metrics = metrics or measures
+    wanted = list(dict.fromkeys([risk, loss, *(metrics.split(",") if metrics else DEFAULT_METRICS)]))
     refuse_unknown(risk, loss)
     if output is not None:
         refuse_other_endings(output)
@@ -98,16 +107,16 @@ def _report(rows: Any, facts: dict[str, Any], written: list[Path]) -> None:
     titles = [METRICS[name].title if name in METRICS else name for name in rows.columns]
     title = f"{facts['n']:,} rows, {len(facts['columns'])} columns: {', '.join(facts['columns'])}"
     print_table(title, titles, rows.itertuples(index=False))
-    tell_failures(facts["failures"])
+    print_failures(facts["failures"])
     for path in written:
         console().print(f"Written: {path}")
 
 
-# ---- shared with `sdc recommend` ---
+# ---- the run, shared with `sdc recommend` --------------------------------------------------------
 
 
 def chosen_table(table: Table, columns: str | None, *, complete: bool, sample: int) -> Table:
-    """The table whose quasi-identifiers are exactly the numeric columns to mask."""
+    """Return the table whose quasi-identifiers are exactly the numeric columns to mask."""
     from fedanon.data.key_choice import complete_rows, numeric_quasi_identifiers, sample_of, with_quasi_identifiers
 
     names = [name.strip() for name in columns.split(",")] if columns else numeric_quasi_identifiers(table)
@@ -116,7 +125,7 @@ def chosen_table(table: Table, columns: str | None, *, complete: bool, sample: i
     chosen = with_quasi_identifiers(table, names)
     other = [name for name in names if name not in numeric_quasi_identifiers(chosen)]
     if other:
-        raise ConfigError(f"Only numbers can be compared so. Not numeric: {', '.join(other)}.")
+        raise ConfigError(f"Only numeric columns can be compared. Not numeric: {', '.join(other)}.")
     chosen = complete_rows(chosen) if complete else chosen
     return sample_of(chosen, sample) if sample else chosen
 
@@ -124,7 +133,7 @@ def chosen_table(table: Table, columns: str | None, *, complete: bool, sample: i
 def plan(
     table: Table, methods: Sequence[str] | None, sweeps: Sequence[str] | None, *, reverse_map: bool, restricted: bool
 ) -> list[Masking]:
-    """Every masking to run; what is wrong with a method or a value is told before anything runs."""
+    """Return every masking to run; reports what is wrong with a method or a value before anything runs."""
     from fedanon.anonymizers import ANONYMIZERS
     from fedanon.fields import build
     from fedanon.sdc.sweeps import SWEEPS, maskings
@@ -146,7 +155,7 @@ def _variants(*, reverse_map: bool, restricted: bool) -> list[Variant]:
 
 
 def _parse_sweep(text: str, named: list[str]) -> list[tuple[str, str, list[str]]]:
-    """Method, parameter and values; without a method, every named one that has the parameter."""
+    """Return method, parameter and values; without a method, every named one that has the parameter."""
     from dataclasses import fields
 
     from fedanon.anonymizers import ANONYMIZERS
@@ -166,8 +175,8 @@ def _parse_sweep(text: str, named: list[str]) -> list[tuple[str, str, list[str]]
     return [(owner, name, values) for owner in owners]
 
 
-def run(table: Table, maskings: Sequence[Masking], measures: Sequence[str], seed: int) -> tuple[pd.DataFrame, Any]:
-    """Run all with a progress bar; rows and failures."""
+def run(table: Table, maskings: Sequence[Masking], metrics: Sequence[str], seed: int) -> tuple[pd.DataFrame, Any]:
+    """Run all with a progress bar; return rows and failures."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     from fedanon.sdc.masking import compare_maskings
@@ -179,20 +188,20 @@ def run(table: Table, maskings: Sequence[Masking], measures: Sequence[str], seed
         def show(masking: Masking) -> None:
             progress.update(task, advance=1, description=f"{masking.method} {masking.varied}")
 
-        return compare_maskings(table, maskings, measures, seed, show)
+        return compare_maskings(table, maskings, metrics, seed, show)
 
 
 def refuse_unknown(*metrics: str) -> None:
-    """The registry's message for a metric that does not exist, and for one of which less is not better."""
+    """Reject a metric that does not exist, and one of which less is not better."""
     from fedanon.metrics import METRICS
 
     for name in metrics:
         if METRICS[name].better != "lower":
-            raise ConfigError(f"Of the metric {name!r} lower is not better, so it is neither a risk nor a loss.")
+            raise ConfigError(f"Lower is not better for {name!r}, so it is neither a risk nor a loss.")
 
 
-def tell_failures(failures: dict[str, str]) -> None:
-    """What could not run, with the reason."""
+def print_failures(failures: dict[str, str]) -> None:
+    """Print what could not run, with the reason."""
     for what, reason in failures.items():
         console().print(f"Not run: {what}: {reason}")
 

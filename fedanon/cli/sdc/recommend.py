@@ -1,4 +1,4 @@
-"""`fedanon sdc recommend`: a method for each of three goals, from a comparison of risk and loss."""
+"""`fedanon sdc recommend`: a method for each of three goals, by comparing risk and loss."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from fedanon.cli.sdc.compare import (
     chosen_table,
     draw_comparison,
     plan,
+    print_failures,
     refuse_unknown,
     run,
-    tell_failures,
 )
 from fedanon.errors import ConfigError, InfeasibleError
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 From = Annotated[
     Path | None, typer.Option("--from", metavar="FILE", help="A comparison of `sdc compare -o`, CSV or JSON.")
 ]
-Limit = Annotated[float, typer.Option(help="Highest bearable risk for least loss and best compromise.", min=0)]
+Limit = Annotated[float, typer.Option(help="Highest acceptable risk for least loss and best compromise.", min=0)]
 
 
 def recommend(
@@ -64,8 +64,8 @@ def recommend(
 ) -> None:
     """Run a comparison, or read one with --from, and name a method for each of three goals.
 
-    Only methods that no other beats in risk and loss at once are named (the Pareto front). The best compromise is the
-    one nearest to the least risk and the least loss at once, both axes scaled to what the front spans.
+    Only methods that no other beats in both risk and loss are named (the Pareto front). The best compromise comes
+    closest to the least risk and the least loss at once, with both axes scaled to the span of the front.
     """
     refuse_unknown(risk, loss)
     failures: dict[str, str] = {}
@@ -131,9 +131,9 @@ def _report_choice(result: dict[str, Any], plot: Path | None) -> None:
     for entry in result["recommended"]:
         out.print(f"{entry['goal']}: {described(entry)}. {entry['why']}")
     front = [[entry[name] for name in (*PLACE, *axes)] for entry in result["front"]]
-    print_table("What no other beats in risk and loss at once", [*PLACE, *titles], front)
+    print_table("Beaten by no other in both risk and loss", [*PLACE, *titles], front)
     if len(result["recommended"]) == 1:
-        out.print(f"Nothing has a risk of at most {result['limit']:g}; --limit names another.")
-    tell_failures(result["failures"])
+        out.print(f"No masking has a risk of at most {result['limit']:g}; --limit sets another.")
+    print_failures(result["failures"])
     if plot is not None:
         out.print(f"Written: {plot}")

@@ -23,7 +23,10 @@ def risk(
     quasi: options.Quasi = None,
     keys: Keys = None,
     max_size: Annotated[
-        int | None, typer.Option("--max-size", help="Largest sample unique SUDA looks for; any size by default.", min=1)
+        int | None,
+        typer.Option(
+            "--max-size", help="Size of the largest sample unique SUDA looks for; any size by default.", min=1
+        ),
     ] = None,
     fraction: Annotated[
         float, typer.Option(help="Share of the population that is in the table, for DIS-SUDA.", min=1e-9, max=1.0)
@@ -33,10 +36,10 @@ def risk(
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Also write the numbers (JSON).")] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Risk by the keys of the original table: k-anonymity, individual risk, special uniques, l-diversity, households.
+    """Report the risk by the keys of the original table: k-anonymity, individual risk, special uniques, l-diversity.
 
-    Keys are what an attacker may know. Weights and households count where the schema declares them.
-    Only counts and shares are told, never a value of a cell.
+    Keys are what an attacker may know. Weights and households count if the schema declares them.
+    Only counts and shares are reported, never the value of a cell.
     """
     from fedanon.data.key_choice import with_quasi_identifiers
     from fedanon.io.atomic import atomic_write
@@ -69,15 +72,17 @@ def _report(profile: dict[str, Any]) -> None:
     _numbers("Special uniques (SUDA)", profile["suda"], _SUDA)
     contributions = [(entry["key"], entry["records"], entry["share"]) for entry in profile["key_contributions"]]
     print_table(
-        "Keys that make records unique", ["key", "records with it in a unique", "share of all uniques"], contributions
+        "Keys that make records unique",
+        ["key", "records with a unique that contains it", "share of all uniques"],
+        contributions,
     )
     if profile["diversity"]:
         print_table(
-            "Diversity of sensitive columns within a key combination", list(_DIVERSITY.values()), _diversity(profile)
+            "Diversity of sensitive columns within key combinations", list(_DIVERSITY.values()), _diversity(profile)
         )
     if "household" in profile:
         _numbers("Households", profile["household"], _HOUSEHOLD)
-    out.print("Above the main part: a risk over the median plus twice the median deviation, and over 0.1.")
+    out.print("Above the main part: a risk above the median plus twice the median deviation, and above 0.1.")
     if not profile["weighted"]:
         out.print("The schema names no weight: the table counts as the whole population, the most cautious assumption.")
 
@@ -96,7 +101,7 @@ _UNWEIGHTED = {
     "highest_risk": "highest individual risk",
 }
 _SUDA = {
-    "max_size": "keys of a unique, at most",
+    "max_size": "keys in a unique, at most",
     "sample_uniques": "minimal sample uniques",
     "score_mean": "SUDA score, mean",
     "score_max": "SUDA score, highest",
@@ -106,7 +111,7 @@ _SUDA = {
 _HOUSEHOLD = {
     "households": "households",
     "expected_reidentifications": "expected re-identifications, by household",
-    "mean_risk": "mean risk that anyone of the household is re-identified",
+    "mean_risk": "mean risk that anyone in the household is re-identified",
     "highest_risk": "highest risk of a household",
 }
 _DIVERSITY = {
@@ -123,16 +128,16 @@ _DIVERSITY = {
 
 
 def _numbers(title: str, facts: dict[str, Any], names: dict[str, str]) -> None:
-    print_table(title, ["measure", "value"], [(text, facts[name]) for name, text in names.items()])
+    print_table(title, ["metric", "value"], [(text, facts[name]) for name, text in names.items()])
 
 
 def _anonymity(profile: dict[str, Any], n: int) -> list[tuple[str, int, float]]:
-    words = {
+    labels = {
         name: name.replace("violations_", "fewer than ").replace("_", " like them in the ")
         for name in profile["anonymity"]
     }
-    words = {name: text if "population" in text else f"{text} like them" for name, text in words.items()}
-    return [(words[name], count, count / n) for name, count in profile["anonymity"].items()]
+    labels = {name: text if "population" in text else f"{text} like them" for name, text in labels.items()}
+    return [(labels[name], count, count / n) for name, count in profile["anonymity"].items()]
 
 
 def _individual(profile: dict[str, Any], n: int) -> list[tuple[str, int, float]]:

@@ -1,4 +1,4 @@
-"""Mask chosen numeric columns of a whole table, then measure loss and risk."""
+"""Mask chosen numeric columns of a whole table, then compute loss and risk, or statistics of every column."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fedanon.sdc.metrics.moments import gini
 from fedanon.sdc.metrics.numeric_pair import correlation, numeric_pair
 from fedanon.types import FloatArray
 
-#: risk, then loss: those of Morais 2022, tables 28 and 34, and record linkage, regression and Gini beside them
+#: risk, then loss: the metrics of Morais 2022, tables 28 and 34, plus record linkage, regression and Gini
 TABLE_28 = (
     "dld",
     "interval_risk",
@@ -42,15 +42,15 @@ TABLE_28 = (
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnsTask(MethodTask):
-    """A task about a method that masks chosen columns, perhaps with reverse mapping after it."""
+    """A task about a method that masks chosen columns, optionally followed by reverse mapping."""
 
-    quasi: str = parameter("", help="columns that are masked and measured; the data set's quasi-identifiers if empty")
-    complete: bool = parameter(False, help="leave out the rows that lack one of these columns")
-    rows: int = parameter(0, help="rows drawn at random, always the same; 0 takes all", at_least=0)
+    quasi: str = parameter("", help="columns that are masked and evaluated; the data set's quasi-identifiers if empty")
+    complete: bool = parameter(False, help="skip the rows that lack one of these columns")
+    rows: int = parameter(0, help="rows drawn at random, the same in every run; 0 takes all", at_least=0)
     reverse_map: bool = parameter(False, help="publish the original values in the order of the result")
 
     def table(self) -> Table:
-        """What is masked."""
+        """Return the table that is masked."""
         table = whole_table(self.dataset)
         if self.quasi:
             table = with_quasi_identifiers(table, [name.strip() for name in self.quasi.split(",")])
@@ -58,14 +58,14 @@ class ColumnsTask(MethodTask):
         return sample_of(table, self.rows) if self.rows else table
 
     def release(self, table: Table) -> Release:
-        """The masked table; the seed is the cell's own, so that it is found again on the command line."""
+        """Mask the table; the seed is the cell's own, so that the command line can reproduce the release."""
         return Masking(self.method, self.method_settings(), self.reverse_map).release(table, self.seed)
 
 
 @TASKS.register("masking")
 @dataclass(frozen=True, kw_only=True)
 class MaskingTask(ColumnsTask):
-    """Loss and risk of masked columns; a measure that does not apply is left out."""
+    """Loss and risk of masked columns; a metric that does not apply is omitted."""
 
     measures: str = parameter(",".join(TABLE_28), help="metrics, separated by commas")
 
@@ -75,7 +75,7 @@ class MaskingTask(ColumnsTask):
             METRICS[name]
 
     def run(self) -> Outcome:
-        """The measures of one release."""
+        """Compute the metrics of one release."""
         table = self.table()
         release = self.release(table)
         measured = evaluate(table, release, self.measures.split(","))
@@ -83,16 +83,16 @@ class MaskingTask(ColumnsTask):
         return Outcome(kept, notes=release.provenance.notes)
 
 
-# ---- What is left of every masked column ---------------------------------------------------------
+# ---- statistics of every masked column -----------------------------------------------------------
 
-#: between the name of a statistic and that of its column, in the name of a measure
+#: between the name of a statistic and that of its column, in the name of a result
 OF = " of "
-#: those of Morais 2022, tables 29 to 33, 42 (as a standard deviation), 43 and 44
+#: the statistics of Morais 2022, tables 29 to 33, 42 (as a standard deviation), 43 and 44
 STATISTICS = ("minimum", "quartile 1", "median", "mean", "quartile 3", "maximum", "sd", "Gini", "correlation")
 
 
 def column_statistics(original: FloatArray, published: FloatArray) -> dict[str, float]:
-    """The statistics of one column; Gini in per cent, NaN for negative values, correlation with the original."""
+    """Return the statistics of one column: Gini in percent, NaN for negative values; correlation with the original."""
     low, first, middle, third, high = (float(q) for q in np.quantile(published, [0, 0.25, 0.5, 0.75, 1]))
     alike = float(correlation(np.column_stack([original, published]))[0, 1])
     spread = float(published.std(ddof=1))
@@ -106,7 +106,7 @@ class StatisticsTask(ColumnsTask):
     """Statistics by column, such as ``mean of income``."""
 
     def run(self) -> Outcome:
-        """All statistics of all numeric columns; those that do not exist are left out."""
+        """Compute all statistics of all numeric columns; those that do not exist are omitted."""
         table = self.table()
         pair = numeric_pair(table, self.release(table))
         if pair is None:

@@ -1,10 +1,10 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-incomplete-defs
 """Minimal sample uniques: every smallest set of keys whose values occur in one record only.
 
-Sets of keys are walked in the order of their bit masks, as one counts in binary, so that all subsets come before a
-set. Along the walk a partition of the records is kept for every prefix, and of it only the classes that still matter:
-those of at least two distinct rows, one of which occurs once. What is unique leaves the walk, as all its supersets are
-unique too; what holds no candidate leaves it, as nothing in it can become unique.
+Sets of keys are visited in the order of their bit masks, as one counts in binary, so that all subsets come before a
+set. Along the way a partition of the records is kept for every prefix, and only its classes that still matter: those of
+at least two distinct rows, one of which occurs once. A unique row leaves the walk, since it is unique by all supersets
+too; a class without candidates leaves it, since nothing in it can become unique.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def _split(codes, single, column, rows, starts, n_classes, new_rows, new_starts,
     """Divide the classes of a partition by one more key.
 
     Returns the number of new classes that matter, and how many rows were put into ``unique``. ``scratch`` holds, for
-    every code, how many rows have it, how many of these occur once, and where the next one goes; all zero in between.
+    every code, how many rows have it, how many of these occur once, and where the next one goes; zero between calls.
     """
     count, candidates, place = scratch[0], scratch[1], scratch[2]
     touched = scratch[3]
@@ -64,7 +64,7 @@ def _split(codes, single, column, rows, starts, n_classes, new_rows, new_starts,
 
 @njit(cache=True)
 def _unique_by_part(mask, row, left):
-    """Whether a row is unique by a part of ``mask`` that lacks one key, by the sets at which it left the walk.
+    """Say whether a row is unique by a part of ``mask`` that lacks one key, by the sets at which it left the walk.
 
     A part is unique if the row left at it or at one of its prefixes, its highest keys. Prefixes that ``mask`` shares
     are known not to be: the row was still there.
@@ -89,7 +89,7 @@ def _unique_by_part(mask, row, left):
 
 @njit(cache=True)
 def _holds_a_found_one(mask, row, last, before, masks):
-    """Whether a set already found for the row lies inside ``mask``."""
+    """Say whether a set already found for the row lies inside ``mask``."""
     entry = last[row]
     while entry >= 0:
         if masks[entry] & mask == masks[entry]:
@@ -100,7 +100,7 @@ def _holds_a_found_one(mask, row, last, before, masks):
 
 @njit(cache=True)
 def _longer(array):
-    """The array with room for twice as many entries."""
+    """Return the array with room for twice as many entries."""
     longer = np.empty(2 * array.shape[0], array.dtype)
     longer[: array.shape[0]] = array
     return longer
@@ -108,7 +108,7 @@ def _longer(array):
 
 @njit(cache=True)
 def minimal_uniques(codes, single, n_codes, max_size):
-    """Rows and bit masks of all minimal sample uniques of at most ``max_size`` keys.
+    """Find rows and bit masks of all minimal sample uniques of at most ``max_size`` keys.
 
     ``codes`` are the distinct rows, codes below 0 are missing and part of no unique; ``single`` says which rows occur
     once; ``n_codes`` is the largest number of codes of any key. One entry of the result is one unique of one row.

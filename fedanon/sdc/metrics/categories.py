@@ -1,4 +1,4 @@
-"""Categorical quasi-identifiers before and after: cells that changed, and two-way contingency tables."""
+"""Loss of categorical columns: changed cells, contingency tables and entropy; and cells that became missing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fedanon.types import BoolArray
 
 
 class CategoryPair(NamedTuple):
-    """One column: the category of every row, and of the published rows (-1 where suppressed)."""
+    """One column: the original and the published category of every row (-1 where suppressed)."""
 
     original: NDArray[np.int64]
     published: NDArray[np.int64]
@@ -32,23 +32,23 @@ class TableDistance(NamedTuple):
     Parameters
     ----------
     ut : mean absolute difference of the counts over all cells.
-    ut1 : mean relative difference in per cent, over the cells that are not empty in the original.
-    left_out : cells that ``ut1`` cannot judge: empty in the original, filled in the release.
+    ut1 : mean relative difference in percent, over the cells that are not empty in the original.
+    new_cells : cells that ``ut1`` cannot judge: empty in the original, filled in the release.
     """
 
     ut: float
     ut1: float
-    left_out: int
+    new_cells: int
 
 
 def category_pairs(table: Table, release: Release) -> list[CategoryPair]:
-    """The categorical quasi-identifiers; a category is a node of the published taxonomy."""
+    """Return the categorical quasi-identifiers; a category is a node of the published taxonomy."""
     pairs = []
     for i, column in enumerate(table.columns):
         cells = release.cells[column.name]
         if column.values is None and isinstance(cells, Nodes):
             original = leaf_codes(column, cells.hierarchy)[table.codes[:, i]].astype(np.int64)
-            # a value the published taxonomy does not list stands behind all nodes
+            # a value the published taxonomy does not list is numbered after all nodes
             original = np.where(original < 0, len(cells.hierarchy.labels) + table.codes[:, i], original)
             published = np.append(cells.nodes, np.int32(-1))[release.groups.labels].astype(np.int64)
             pairs.append(CategoryPair(original, published))
@@ -56,14 +56,14 @@ def category_pairs(table: Table, release: Release) -> list[CategoryPair]:
 
 
 def contingency_distance(first: CategoryPair, second: CategoryPair) -> TableDistance:
-    r"""Distance of the two-way tables of two columns (Morais 2022, eq. 5.3 and 5.4).
+    r"""Return the distance of the two-way tables of two columns (Morais 2022, eq. 5.3 and 5.4).
 
     .. math::
         UT = \frac{1}{C_1 C_2} \sum_{hq} |T_{hq} - T'_{hq}|, \qquad
         UT1 = \frac{100}{|\{hq : T_{hq} > 0\}|} \sum_{hq : T_{hq} > 0} \frac{|T_{hq} - T'_{hq}|}{T_{hq}}
 
-    with the categories that occur in the original or in the release. Rows of which nothing is published are counted
-    in the original table only.
+    over the categories that occur in the original or in the release. Rows of which nothing is published count only in
+    the original table.
     """
     kept = first.published >= 0
     rows, n_rows = _numbered(first.original, first.published[kept])
@@ -81,12 +81,9 @@ def contingency_distance(first: CategoryPair, second: CategoryPair) -> TableDist
 
 
 def _numbered(*parts: NDArray[Any]) -> tuple[NDArray[np.int64], int]:
-    """The parts laid end to end and numbered 0.. by category, and the number of categories."""
+    """Concatenate the parts, number them 0.. by category, and return the number of categories as well."""
     categories, codes = np.unique(np.concatenate(parts), return_inverse=True)
     return codes, len(categories)
-
-
-# ---- metrics -------------------------------------------------------------------------------------
 
 
 @metric("categories_changed", title="Changed categories", better="lower")
@@ -95,7 +92,7 @@ def categories_changed(table: Table, release: Release) -> float:
 
     .. math:: PI = \sum_{ip} [c_{ip} \ne c'_{ip}]
 
-    (Morais 2022, eq. 5.2.) Generalised and suppressed cells count; ``minimal_distortion`` counts numeric cells as well.
+    (Morais 2022, eq. 5.2.) Generalized and suppressed cells count; ``minimal_distortion`` counts numeric cells as well.
     """
     pairs = category_pairs(table, release)
     return float(sum(int((p.original != p.published).sum()) for p in pairs)) if pairs else np.nan
@@ -110,7 +107,7 @@ def contingency_ut(table: Table, release: Release) -> float:
 
 @metric("contingency_ut1", title="Contingency distance UT1 (%)", better="lower")
 def contingency_ut1(table: Table, release: Release) -> float:
-    """Mean relative difference in per cent of the filled cells of two-way tables, over all pairs of columns."""
+    """Mean relative difference in percent of the filled cells of two-way tables, over all pairs of columns."""
     found = _distances(table, release)
     return float(np.mean([distance.ut1 for distance in found])) if found else np.nan
 
@@ -119,14 +116,14 @@ def contingency_ut1(table: Table, release: Release) -> float:
 def contingency_new_cells(table: Table, release: Release) -> float:
     """Number of cells of two-way tables that are empty in the original and filled in the release; UT1 omits them."""
     found = _distances(table, release)
-    return float(sum(distance.left_out for distance in found)) if found else np.nan
+    return float(sum(distance.new_cells for distance in found)) if found else np.nan
 
 
 def _distances(table: Table, release: Release) -> list[TableDistance]:
     return [contingency_distance(a, b) for a, b in combinations(category_pairs(table, release), 2)]
 
 
-# ---- Entropy -------------------------------------------------------------------------------------
+# ---- entropy -------------------------------------------------------------------------------------
 
 
 def entropy(categories: NDArray[Any]) -> float:
@@ -140,7 +137,7 @@ def conditional_entropy(original: NDArray[Any], published: NDArray[Any]) -> floa
 
     .. math:: H(X | Y) = \sum_{xy} \frac{n_{xy}}{N} \ln \frac{n_y}{n_{xy}}
 
-    0 if the original can be told from what is published, H(X) if the two are independent. It is what PRAM loses
+    0 if the published category determines the original, H(X) if the two are independent. It is what PRAM loses
     (Domingo-Ferrer & Torra 2001, from the data instead of the transition matrix); eq. 5.7 of Morais 2022 prints H(Y).
     """
     joint = Groups.equal_rows(np.column_stack([published, original]))
@@ -164,20 +161,20 @@ def released_entropy(table: Table, release: Release) -> float:
     return _mean(table, release, lambda pair: entropy(pair.published))
 
 
-def _mean(table: Table, release: Release, measure: Callable[[CategoryPair], float]) -> float:
-    """Mean over the categorical columns, of the published rows."""
+def _mean(table: Table, release: Release, function: Callable[[CategoryPair], float]) -> float:
+    """Average over the categorical columns, for the published rows."""
     kept = ~release.suppressed
     pairs = category_pairs(table, release)
     if not pairs or not kept.any():
         return np.nan
-    return float(np.mean([measure(CategoryPair(pair.original[kept], pair.published[kept])) for pair in pairs]))
+    return float(np.mean([function(CategoryPair(pair.original[kept], pair.published[kept])) for pair in pairs]))
 
 
-# ---- Missing values that a release made ----------------------------------------------------------
+# ---- missing values ------------------------------------------------------------------------------
 
 
 def says_nothing(cells: Cells, column: CodedColumn) -> BoolArray:
-    """Which cells are missing: empty, the root of a taxonomy, or the whole declared range."""
+    """Mark the cells that say nothing: empty, the root of a taxonomy, or the whole declared range."""
     return is_suppressed(cells, column.attribute) | _is_empty(cells)
 
 
@@ -193,7 +190,7 @@ def new_missing(table: Table, release: Release) -> float:
 
     .. math:: M = \sum_{ip} [x_{ip} \text{ present} \wedge y_{ip} \text{ missing}]
 
-    (Morais 2022, eq. 5.6.) Cells of suppressed rows count; an interval or node that still tells something does not.
+    (Morais 2022, eq. 5.6.) Cells of suppressed rows count; an interval or node that still says something does not.
     """
     total = 0
     for i, column in enumerate(table.columns):

@@ -19,12 +19,12 @@ from fedanon.types import FloatArray
 
 #: sdcMicro's constant of recursive (c, l)-diversity
 RECURSION = 2.0
-#: how many cells of distributions are held in memory at once
+#: cells of distributions held in memory at once
 _CHUNK = 4_000_000
 
 
 class Diversity(NamedTuple):
-    """The l of every record, in three definitions (Machanavajjhala et al. 2007).
+    """The l of every record, by three definitions (Machanavajjhala et al. 2007).
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class Diversity(NamedTuple):
 
 
 def diversity(labels: NDArray[Any], sensitive: NDArray[Any], c: float = RECURSION) -> Diversity:
-    r"""Diversity of the classes of records.
+    r"""Return the diversity of every record's class.
 
     .. math::
         l_{entropy} = \exp\Big(-\sum_s p_s \ln p_s\Big), \qquad
@@ -55,7 +55,7 @@ def diversity(labels: NDArray[Any], sensitive: NDArray[Any], c: float = RECURSIO
     counts, by_class = values.sizes[order].astype(np.float64), Groups.from_labels(owner[order])
     share = counts / classes.sizes[by_class.labels]
     before = np.cumsum(counts) - counts
-    before -= before[by_class.starts][by_class.labels]  # records of the class with a commoner value
+    before -= before[by_class.starts][by_class.labels]  # records of the class with a more common value
     passed = counts[by_class.starts][by_class.labels] < c * (classes.sizes[by_class.labels] - before)
     found = (by_class.sizes, np.exp(-by_class.total(share * np.log(share))), by_class.total(passed.astype(np.int64)))
     return Diversity(*(of_class[classes.labels].astype(np.float64) for of_class in found))
@@ -66,7 +66,7 @@ def closeness(labels: NDArray[Any], sensitive: NDArray[Any], *, ordered: bool) -
 
     .. math:: \tfrac12 \sum_s |p_s - q_s| \quad\text{or, ordered,}\quad \frac{1}{m-1} \sum_s |P_s - Q_s|
 
-    the earth mover's distance if all values are equally far apart, or m values lie in a row; P and Q are cumulative.
+    the earth mover's distance if all values are equally far apart, or if m values are ordered; P and Q are cumulative.
     """
     classes = Groups.from_labels(labels)
     whole = np.bincount(sensitive) / len(sensitive)
@@ -114,7 +114,7 @@ for _kind in _KINDS:
 def t_closeness(table: Table, release: Release) -> float:
     """Largest distance of a class's sensitive values from those of all published records; NaN without such a column.
 
-    Values of a numeric column lie in a row, those of any other are equally far apart; see :func:`closeness`.
+    Values of a numeric column are ordered, those of any other are equally far apart; see :func:`closeness`.
     """
     kept = ~release.suppressed
     worst = [
@@ -125,7 +125,7 @@ def t_closeness(table: Table, release: Release) -> float:
 
 
 def sensitive_codes(release: Release) -> dict[str, NDArray[np.int64]]:
-    """The sensitive columns of the published rows as codes in order; a missing value is one of its own, the last."""
+    """Return the sensitive columns of the published rows as ordered codes; missing has a code of its own, the last."""
     kept = ~release.suppressed
     if not kept.any():
         return {}
@@ -134,7 +134,7 @@ def sensitive_codes(release: Release) -> dict[str, NDArray[np.int64]]:
 
 
 def _of_records(release: Release, kind: str) -> FloatArray | None:
-    """The l of every published record by its least diverse sensitive column; None without such a column."""
+    """Return the l of every published record by its least diverse sensitive column; None without such a column."""
     labels = release.classes.labels[~release.suppressed]
     found = [getattr(diversity(labels, codes), kind) for codes in sensitive_codes(release).values()]
     return np.minimum.reduce(found) if found else None

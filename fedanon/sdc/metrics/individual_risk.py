@@ -1,4 +1,4 @@
-"""Individual risk of re-identification from frequency counts, and what it sums up to: globally and in households."""
+"""Individual risk of re-identification from frequencies of keys, and its totals: global and by household."""
 
 from __future__ import annotations
 
@@ -17,17 +17,72 @@ from fedanon.types import FloatArray, IndexArray
 _NEARLY_ALL = 0.05
 _TERMS = np.arange(1, 16)
 
-#: risks below it are never called high by the rule of the main part (Morais 2022, eq. 7.1)
+#: risks up to this are never above the main part (Morais 2022, eq. 7.1)
 LEAST_HIGH_RISK = 0.1
+#: the k for which violations are counted, as sdcMicro prints them
+THRESHOLDS = (2, 3, 5)
+
+
+# ---- frequencies of key combinations --------------------------------------------------------------
+
+
+class Frequencies(NamedTuple):
+    """How often the key combination of every record occurs.
+
+    Parameters
+    ----------
+    sample : f_k, among the records.
+    population : F_k, among the people the records represent; never below f_k, since the sample is part of them.
+    """
+
+    sample: IndexArray
+    population: FloatArray
+
+
+def frequencies(
+    labels: NDArray[Any], weights: FloatArray | None = None, persons: NDArray[Any] | None = None
+) -> Frequencies:
+    r"""Count how often the key combination of every record occurs (Morais 2022, section 3.1).
+
+    .. math:: f_k = |\{i : k_i = k\}|, \qquad F_k = \sum_{i : k_i = k} w_i
+
+    Parameters
+    ----------
+    labels : number of the key combination of every record, none below 0.
+    weights : sampling weight of every record; 1 if None.
+    persons : number of the person of every record, if f_k is to count people.
+    """
+    groups = Groups.from_labels(labels)
+    counts = groups.sizes if persons is None else groups.distinct(persons)
+    sample = counts[groups.labels]
+    if weights is None:
+        return Frequencies(sample, sample.astype(np.float64))
+    return Frequencies(sample, np.maximum(groups.total(weights)[groups.labels], sample))
+
+
+def released_frequencies(table: Table, release: Release) -> Frequencies:
+    """Return the :func:`frequencies` of the published records, by their equivalence classes."""
+    kept = ~release.suppressed
+    weights = None if table.weights is None else table.weights[kept]
+    persons = None if table.persons is None else table.persons[kept]
+    return frequencies(release.classes.labels[kept], weights, persons)
+
+
+def violations(counts: NDArray[Any], k: int) -> int:
+    r"""Count the records that violate k-anonymity, :math:`\sum_i [F_{k_i} < k]` (Morais 2022, eq. 3.2)."""
+    return int((counts < k).sum())
+
+
+# ---- risk of every record -------------------------------------------------------------------------
 
 
 def naive_risk(counts: Frequencies) -> FloatArray:
-    r"""Risk of every record, :math:`r_i = 1 / F_k` (Morais 2022, eq. 3.6)."""
+    r"""Return the risk of every record, :math:`r_i = 1 / F_k` (Morais 2022, eq. 3.6)."""
     return 1.0 / counts.population
 
 
 def benedetti_franconi_risk(counts: Frequencies) -> FloatArray:
-    r"""Risk of every record of a sample, the mean of 1/F_k given f_k under a negative binomial F_k.
+    r"""Return the risk of every record of a sample: the mean of 1/F_k given f_k for a negative binomial F_k.
 
     .. math::
         r = \frac{p}{1-p} \ln\frac1p \;(f=1), \quad
@@ -66,17 +121,17 @@ def _risk_of_two(p: FloatArray) -> FloatArray:
 
 
 def household_risk(risk: FloatArray, households: NDArray[Any]) -> FloatArray:
-    r"""Risk of every record that someone of its household is re-identified, :math:`1 - \prod_{i \in h} (1 - r_i)`.
+    r"""Return for every record the risk that anyone in its household is re-identified (Morais 2022, eq. 3.8).
 
-    (Morais 2022, eq. 3.8.)
+    .. math:: 1 - \prod_{i \in h} (1 - r_i)
     """
     groups = Groups.from_labels(households)
-    with np.errstate(divide="ignore"):  # a certain risk makes the household's certain: log 0 is meant
+    with np.errstate(divide="ignore"):  # a certain risk makes the household's certain: log 0 is intended
         return np.asarray(-np.expm1(groups.total(np.log1p(-risk))[groups.labels]))
 
 
 def above_main_part(risk: FloatArray) -> NDArray[np.bool_]:
-    r"""Records whose risk is higher than the main part's (Morais 2022, eq. 7.1; sdcMicro prints their number).
+    r"""Mark records whose risk is above the main part's (Morais 2022, eq. 7.1; sdcMicro prints their number).
 
     .. math:: r_i > \mathrm{med}(R) + 2\, \mathrm{med}(|R - \mathrm{med}(R)|) \;\wedge\; r_i > 0.1
     """
@@ -121,7 +176,7 @@ def records_above_main_part(table: Table, release: Release) -> float:
 
 @metric("household_risk", title="Household risk", better="lower")
 def mean_household_risk(table: Table, release: Release) -> float:
-    """Mean over published records of the risk that anyone of the household is re-identified; NaN without households."""
+    """Mean over published records of the risk that anyone in the household is re-identified; NaN without households."""
     if table.households is None or not release.classes.count:
         return np.nan
     return float(household_risk(_risk(table, release), table.households[~release.suppressed]).mean())
@@ -129,7 +184,7 @@ def mean_household_risk(table: Table, release: Release) -> float:
 
 @metric("household_expected_reidentifications", title="Expected re-identifications by household", better="lower")
 def household_expected_reidentifications(table: Table, release: Release) -> float:
-    """Sum over published records of the risk that anyone of the household is re-identified; NaN without households."""
+    """Sum over published records of the risk that anyone in the household is re-identified; NaN without households."""
     if table.households is None:
         return np.nan
     return float(household_risk(_risk(table, release), table.households[~release.suppressed]).sum())
@@ -137,59 +192,6 @@ def household_expected_reidentifications(table: Table, release: Release) -> floa
 
 def _risk(table: Table, release: Release) -> FloatArray:
     return benedetti_franconi_risk(released_frequencies(table, release))
-
-
-# ---- Frequency counts of key combinations, in the sample and in the population, and the records that are too few ---
-
-#: the k for which violations are counted, as sdcMicro prints them
-THRESHOLDS = (2, 3, 5)
-
-
-class Frequencies(NamedTuple):
-    """How often the key combination of every record occurs.
-
-    Parameters
-    ----------
-    sample : f_k, among the records.
-    population : F_k, among the people the records stand for; never below f_k, since the sample is part of it.
-    """
-
-    sample: IndexArray
-    population: FloatArray
-
-
-def frequencies(
-    labels: NDArray[Any], weights: FloatArray | None = None, persons: NDArray[Any] | None = None
-) -> Frequencies:
-    r"""Frequency counts of records (Morais 2022, section 3.1).
-
-    .. math:: f_k = |\{i : k_i = k\}|, \qquad F_k = \sum_{i : k_i = k} w_i
-
-    Parameters
-    ----------
-    labels : number of the key combination of every record, none below 0.
-    weights : sampling weight of every record; 1 if None.
-    persons : number of the person of every record, where f_k shall count people.
-    """
-    groups = Groups.from_labels(labels)
-    counts = groups.sizes if persons is None else groups.distinct(persons)
-    sample = counts[groups.labels]
-    if weights is None:
-        return Frequencies(sample, sample.astype(np.float64))
-    return Frequencies(sample, np.maximum(groups.total(weights)[groups.labels], sample))
-
-
-def released_frequencies(table: Table, release: Release) -> Frequencies:
-    """:func:`frequencies` of the published records, by their equivalence classes."""
-    kept = ~release.suppressed
-    weights = None if table.weights is None else table.weights[kept]
-    persons = None if table.persons is None else table.persons[kept]
-    return frequencies(release.classes.labels[kept], weights, persons)
-
-
-def violations(counts: NDArray[Any], k: int) -> int:
-    r"""Number of records that violate k-anonymity, :math:`\sum_i [F_{k_i} < k]` (Morais 2022, eq. 3.2)."""
-    return int((counts < k).sum())
 
 
 def _sample_violations(k: int) -> MetricFunction:

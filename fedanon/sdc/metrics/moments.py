@@ -1,4 +1,4 @@
-"""Mean squared, absolute and relative deviation of a release from its table: of data, covariances, correlations.
+"""Loss of numeric columns: deviations of values and moments, eigenvalues, inequality and regression coefficients.
 
 Covariances are compared on and above the diagonal, correlations above it, each pair of columns once (Domingo-Ferrer &
 Torra 2001). Morais 2022 leaves open which cells of a matrix count.
@@ -30,9 +30,9 @@ def mean_absolute_error(original: FloatArray, published: FloatArray) -> float:
 
 
 def mean_variation(original: FloatArray, published: FloatArray) -> float:
-    r"""Mean of :math:`|x - y| / |x|` over all cells (Morais 2022, eq. 5.10, which lost its denominator in print).
+    r"""Mean of :math:`|x - y| / |x|` over all cells (Morais 2022, eq. 5.10, whose denominator is missing in print).
 
-    Where x is 0, y stands in the denominator; where both are, the cell is skipped (Morais 2022, below eq. 5.11).
+    Where x is 0, y is the denominator; where both are, the cell is skipped (Morais 2022, below eq. 5.11).
     """
     reference = np.abs(np.where(original == 0, published, original))
     used = reference > 0
@@ -44,10 +44,10 @@ def _mean(values: FloatArray) -> float:
 
 
 class _Compared(NamedTuple):
-    """What of the data is compared: a name, words for people, and how a matrix of records becomes cells."""
+    """What is compared: the suffix of the metric, its description, and how to get it from a matrix of records."""
 
     suffix: str
-    words: str
+    description: str
     cells: Callable[[FloatArray], FloatArray]
 
 
@@ -64,7 +64,7 @@ _COMPARED = (
     _Compared("_covariance", "covariances of the numeric quasi-identifiers", _covariances),
     _Compared("_correlation", "correlations of the numeric quasi-identifiers", _correlations),
 )
-_MEASURES = {
+_DEVIATIONS = {
     "mse": ("Mean squared error", "5.8", mean_squared_error),
     "mae": ("Mean absolute error", "5.9", mean_absolute_error),
     "mean_variation": ("Mean relative variation", "5.10", mean_variation),
@@ -72,18 +72,18 @@ _MEASURES = {
 
 
 def _register(name: str, compared: _Compared) -> None:
-    title, equation, measure = _MEASURES[name]
+    title, equation, function = _DEVIATIONS[name]
 
     def deviation(table: Table, release: Release) -> float:
         pair = numeric_pair(table, release)
-        return np.nan if pair is None else measure(compared.cells(pair.original), compared.cells(pair.published))
+        return np.nan if pair is None else function(compared.cells(pair.original), compared.cells(pair.published))
 
-    deviation.__doc__ = f"{title} of the {compared.words} (Morais 2022, eq. {equation})."
+    deviation.__doc__ = f"{title} of the {compared.description} (Morais 2022, eq. {equation})."
     what = compared.suffix.removeprefix("_")
     metric(name + compared.suffix, title=f"{title}, {what}" if what else title, better="lower")(deviation)
 
 
-for _name in _MEASURES:
+for _name in _DEVIATIONS:
     for _part in _COMPARED:
         _register(_name, _part)
 
@@ -101,9 +101,9 @@ def il1(table: Table, release: Release) -> float:
     return np.nan if pair is None else 100 * mean_variation(pair.original, pair.published)
 
 
-# ---- Eigenvalues of the covariance or correlation matrix, before and after -----------------------
+# ---- eigenvalues of the covariance or correlation matrix -----------------------------------------
 
-#: eigenvalues below this many roundings of the largest are zero: their ratio would be noise
+#: eigenvalues below this many roundings of the largest count as zero: their ratio would be noise
 _ROUNDINGS = 16
 
 
@@ -112,8 +112,8 @@ def eigenvalue_difference(original: FloatArray, published: FloatArray) -> float:
 
     .. math:: \sum_p |\lambda_p - \lambda'_p| / \lambda_p
 
-    over the eigenvalues of the original that are not zero. sdcMicro divides by those, too: where columns depend on
-    each other its result holds a ratio of rounding errors, which may even be negative.
+    over the eigenvalues of the original that are not zero. sdcMicro divides by those as well: if columns depend on each
+    other, its result contains a ratio of rounding errors, which may even be negative.
     """
     before, after = np.linalg.eigvalsh(original)[::-1], np.linalg.eigvalsh(published)[::-1]
     used = before > before[0] * len(before) * _ROUNDINGS * np.finfo(np.float64).eps
@@ -122,7 +122,7 @@ def eigenvalue_difference(original: FloatArray, published: FloatArray) -> float:
 
 @metric("eigenvalues_correlation", title="Eigenvalue difference, correlation", better="lower")
 def eigenvalues_correlation(table: Table, release: Release) -> float:
-    """Sum of the relative differences of the eigenvalues of the correlation matrices, as sdcMicro has it."""
+    """Sum of the relative differences of the eigenvalues of the correlation matrices, as in sdcMicro."""
     pair = numeric_pair(table, release)
     if pair is None:
         return np.nan
@@ -138,11 +138,11 @@ def eigenvalues_covariance(table: Table, release: Release) -> float:
     return eigenvalue_difference(covariance(pair.original), covariance(pair.published))
 
 
-# ---- Inequality ----------------------------------------------------------------------------------
+# ---- inequality ----------------------------------------------------------------------------------
 
 
 def gini(values: FloatArray, weights: FloatArray | None = None) -> float:
-    r"""Weighted Gini coefficient in per cent, 0 for equality; NaN for negative values, and where all are 0.
+    r"""Weighted Gini coefficient in per cent, 0 for equality; NaN if any value is negative or all are 0.
 
     .. math::
         G = 100 \Big[\frac{2 \sum_i (\omega_i x_i \sum_{j \le i} \omega_j) - \sum_i \omega_i^2 x_i}
@@ -163,7 +163,7 @@ def gini(values: FloatArray, weights: FloatArray | None = None) -> float:
 def gini_difference(table: Table, release: Release) -> float:
     r"""Difference of the Gini coefficients in percentage points, :math:`|G_X - G_Y|`, averaged over numeric columns.
 
-    Morais 2022, eq. 5.15. Columns with negative values, before or after, have no coefficient and are left out.
+    Morais 2022, eq. 5.15. Columns with negative values, before or after, have no coefficient and are skipped.
     """
     pair = numeric_pair(table, release)
     if pair is None:
@@ -176,16 +176,16 @@ def gini_difference(table: Table, release: Release) -> float:
     return float(np.mean(known)) if known else np.nan
 
 
-# ---- Regression coefficients before and after ----------------------------------------------------
+# ---- regression coefficients ---------------------------------------------------------------------
 
-#: relative size below which a singular value or a standardised coefficient is rounding
+#: relative size below which a singular value or a standardized coefficient is rounding
 _ROUNDING = 1e-10
 
 
 def coefficients(points: FloatArray, response: int) -> FloatArray:
-    """Intercept and slopes of the least-squares regression of one column on the others.
+    """Return intercept and slopes of the least-squares regression of one column on the others.
 
-    Where regressors depend on each other, the solution of least norm in standardised columns is taken.
+    If regressors depend on each other, the solution of least norm in standardized columns is taken.
     """
     others = np.delete(np.arange(points.shape[1]), response)
     spread, means = deviations(points), points.mean(axis=0)
@@ -197,11 +197,11 @@ def coefficients(points: FloatArray, response: int) -> FloatArray:
 
 
 def coefficient_difference(original: FloatArray, published: FloatArray, response: int) -> float:
-    r"""Sum of the relative differences of the coefficients of one regression.
+    r"""Sum the relative differences of the coefficients of one regression.
 
     .. math:: lm = \sum_l |(\beta^x_l - \beta^y_l) / \beta^x_l|
 
-    (Morais 2022, eq. 5.13.) Coefficients that are 0 in the original are left out; NaN if all are.
+    (Morais 2022, eq. 5.13.) Coefficients that are 0 in the original are skipped; NaN if all are.
     """
     before, after = coefficients(original, response), coefficients(published, response)
     used = before != 0
@@ -210,7 +210,7 @@ def coefficient_difference(original: FloatArray, published: FloatArray, response
 
 @metric("regression_difference", title="Regression coefficients", better="lower")
 def regression_difference(table: Table, release: Release) -> float:
-    """Sum of the relative differences of the coefficients of a regression, averaged over its possible responses.
+    """Sum of the relative differences of regression coefficients, averaged over the possible responses.
 
     Every numeric quasi-identifier in turn is regressed on the others; see :func:`coefficient_difference`.
     """

@@ -16,9 +16,9 @@ _ROUNDING = 1e-12
 
 
 class Pair(NamedTuple):
-    """Original and published values of the same records, one column a numeric quasi-identifier.
+    """Original and published values of the same records, one column per numeric quasi-identifier.
 
-    ``weights`` are the records' sampling weights, 1 where the table has none.
+    ``weights`` are the records' sampling weights, 1 if the table has none.
     """
 
     original: FloatArray
@@ -27,9 +27,9 @@ class Pair(NamedTuple):
 
 
 def numeric_pair(table: Table, release: Release) -> Pair | None:
-    """The published records without a missing number; None if fewer than two are left, or there are no numbers.
+    """Return the published records without missing numbers; None if fewer than two are left or there are no numbers.
 
-    An interval stands at its midpoint, a node of a taxonomy of numbers in the middle of its leaves.
+    An interval counts as its midpoint, a node of a taxonomy of numbers as the middle of its leaves.
     """
     numeric = [i for i, column in enumerate(table.columns) if column.values is not None]
     kept = np.flatnonzero(~release.suppressed)
@@ -49,19 +49,19 @@ def numeric_pair(table: Table, release: Release) -> Pair | None:
 
 
 def deviations(points: FloatArray) -> FloatArray:
-    """Sample standard deviation of every column; exactly 0 for a constant one."""
+    """Return the sample standard deviation of every column, exactly 0 for a constant one."""
     spread: FloatArray = points.std(axis=0, ddof=1)
     return np.where(np.ptp(points, axis=0) > 0, spread, 0.0)
 
 
 def standardized(points: FloatArray) -> FloatArray:
-    """Columns with mean 0 and standard deviation 1; a constant column becomes 0."""
+    """Return columns with mean 0 and standard deviation 1; a constant column becomes 0."""
     spread = deviations(points)
     return np.where(spread > 0, points - points.mean(axis=0), 0.0) / np.where(spread > 0, spread, 1.0)
 
 
 def correlation(points: FloatArray) -> FloatArray:
-    """Correlation matrix; a constant column has correlation 0 with all others, and 1 with itself."""
+    """Return the correlation matrix; a constant column has correlation 0 with all others and 1 with itself."""
     scaled = standardized(points)
     matrix = scaled.T @ scaled / (len(points) - 1)
     matrix[np.abs(matrix) < _ROUNDING] = 0.0
@@ -70,6 +70,6 @@ def correlation(points: FloatArray) -> FloatArray:
 
 
 def covariance(points: FloatArray) -> FloatArray:
-    """Covariance matrix, in which columns that are uncorrelated but for rounding have exactly 0."""
+    """Return the covariance matrix, exactly 0 for columns that are uncorrelated but for rounding."""
     spread = deviations(points)
     return np.asarray(correlation(points) * np.outer(spread, spread))

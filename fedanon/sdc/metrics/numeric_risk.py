@@ -1,8 +1,9 @@
-"""Outlier risk: intervals that are wider for outlying records, by robust Mahalanobis distances (RMD).
+"""Risk of published numbers: originals close to them, outliers that stay recognizable, and records linked to them.
 
-Outliers are found again even after much noise, so closeness is judged in proportion to how outlying a record is
-(Templ & Meindl 2008). The covariance is the minimum covariance determinant of :mod:`fedanon.data.robust`, whose ridge
-of 1e-6 of the mean variance keeps it invertible where columns depend on each other; sdcMicro stops there.
+Outliers are found again even after much noise, so their closeness is judged in proportion to how outlying a record is,
+by robust Mahalanobis distances, RMD (Templ & Meindl 2008). The covariance is the minimum covariance determinant of
+:mod:`fedanon.data.robust`, whose ridge of 1e-6 of the mean variance keeps it invertible if columns depend on each
+other; sdcMicro fails there.
 """
 
 from __future__ import annotations
@@ -20,38 +21,76 @@ from fedanon.release.release import Release
 from fedanon.sdc.metrics.numeric_pair import deviations, numeric_pair, standardized
 from fedanon.types import BoolArray, FloatArray
 
-#: sdcMicro's defaults: length of the intervals, and distance within which another record hides a published one
+#: half the length of an interval in standard deviations
+ALPHA = 0.05
+#: sdcMicro's defaults: length of an outlier's interval, and distance within which another record hides a published one
 LENGTH, HIDING = 0.01, 0.05
 #: how many distances are held in memory at once
 _CHUNK = 4_000_000
 
 
+# ---- intervals ------------------------------------------------------------------------------------
+
+
+def values_in_interval(original: FloatArray, published: FloatArray, alpha: float = ALPHA) -> NDArray[np.bool_]:
+    r"""Mark the originals that lie in :math:`[y - \alpha \sigma_p, y + \alpha \sigma_p]` (Morais 2022, eq. 3.5).
+
+    :math:`\sigma_p` is the standard deviation of the original column.
+    """
+    return np.asarray(np.abs(original - published) <= alpha * deviations(original))
+
+
+def records_in_interval(original: FloatArray, published: FloatArray, alpha: float = ALPHA) -> NDArray[np.bool_]:
+    """Mark the records whose originals all lie in the interval, in deviations of the *published* columns.
+
+    This is how sdcMicro's ``dRisk`` counts.
+    """
+    return np.asarray((np.abs(original - published) <= alpha * deviations(published)).all(axis=1))
+
+
+@metric("interval_risk", title="Interval risk", better="lower")
+def interval_risk(table: Table, release: Release) -> float:
+    """Share of the original numbers within 0.05 standard deviations of what is published (Morais 2022, eq. 3.5)."""
+    pair = numeric_pair(table, release)
+    return np.nan if pair is None else float(values_in_interval(pair.original, pair.published).mean())
+
+
+@metric("interval_risk_records", title="Interval risk, whole records", better="lower")
+def interval_risk_records(table: Table, release: Release) -> float:
+    """Share of the records all of whose numbers are within 0.05 published standard deviations (sdcMicro's dRisk)."""
+    pair = numeric_pair(table, release)
+    return np.nan if pair is None else float(records_in_interval(pair.original, pair.published).mean())
+
+
+# ---- outliers -------------------------------------------------------------------------------------
+
+
 class OutlierRisk(NamedTuple):
-    """Which records are at risk: those published near their original, and those of them that stand alone."""
+    """Which records are at risk: those published near their original, and those among them that stand alone."""
 
     near: BoolArray
     alone: BoolArray
 
 
 def squared_reach(points: FloatArray, length: float = LENGTH) -> FloatArray:
-    """Half the interval of every record: ``length`` times its squared RMD (Templ & Meindl 2008)."""
+    """Return half the interval of every record: ``length`` times its squared RMD (Templ & Meindl 2008)."""
     return length * squared_mahalanobis(points, _scatter(points))
 
 
 def sdcmicro_reach(points: FloatArray, length: float = LENGTH) -> FloatArray:
-    """Half the interval of every record as sdcMicro's ``dRiskRMD`` takes it: 0.05 ``length`` times the RMD.
+    """Return half the interval of every record as in sdcMicro's ``dRiskRMD``: 0.05 ``length`` times the RMD.
 
-    The distance is to the mean, not to the robust centre.
+    The distance is to the mean, not to the robust center.
     """
     around_mean = _scatter(points)._replace(center=points.mean(axis=0))
     return 0.05 * length * np.sqrt(squared_mahalanobis(points, around_mean))
 
 
 def outlier_risk(original: FloatArray, published: FloatArray, reach: FloatArray, hiding: float = HIDING) -> OutlierRisk:
-    """Records at risk.
+    """Find the records at risk.
 
-    ``near``: a published value lies within ``reach`` of the original in any column, both sides standardised by their
-    own moments (risk1). ``alone``: moreover no other published record is within ``hiding`` of it (risk2).
+    ``near``: a published value lies within ``reach`` of the original in any column, both sides standardized by their
+    own moments (risk1). ``alone``: in addition, no other published record is within ``hiding`` of it (risk2).
     """
     x, y = standardized(original), standardized(published)
     near = np.asarray((np.abs(x - y) < reach[:, None]).any(axis=1))
@@ -61,14 +100,14 @@ def outlier_risk(original: FloatArray, published: FloatArray, reach: FloatArray,
 
 
 def _scatter(points: FloatArray) -> Scatter:
-    return mcd(points, np.random.default_rng(0))  # a measure must give the same number twice
+    return mcd(points, np.random.default_rng(0))  # a metric must return the same number twice
 
 
 def _distance_to_others(points: FloatArray, rows: NDArray[np.int64]) -> FloatArray:
-    """Distance of some records to the nearest other record."""
+    """Return the distance of some records to the nearest other record."""
     groups = Groups.equal_rows(points)
     distinct = points[groups.first_rows]
-    nearest = np.zeros(len(rows))  # a record that has a double stands beside it
+    nearest = np.zeros(len(rows))  # a record that has a duplicate is next to it
     single = np.flatnonzero(groups.sizes[groups.labels[rows]] == 1)
     step = max(1, _CHUNK // max(len(distinct), 1))
     for start in range(0, len(single), step):
@@ -79,9 +118,6 @@ def _distance_to_others(points: FloatArray, rows: NDArray[np.int64]) -> FloatArr
         squared[np.arange(len(part)), groups.labels[rows[part]]] = np.inf
         nearest[part] = np.sqrt(squared.min(axis=1))
     return nearest
-
-
-# ---- metrics -------------------------------------------------------------------------------------
 
 
 @metric("outlier_risk", title="Outlier risk", better="lower")
@@ -120,52 +156,13 @@ def _share(table: Table, release: Release, *, squared: bool, alone: bool) -> flo
     return float((found.alone if alone else found.near).mean())
 
 
-# ---- Interval risk -------------------------------------------------------------------------------
-
-#: half the length of an interval in standard deviations
-ALPHA = 0.05
-
-
-def values_in_interval(original: FloatArray, published: FloatArray, alpha: float = ALPHA) -> NDArray[np.bool_]:
-    r"""Which originals lie in :math:`[y - \alpha \sigma_p, y + \alpha \sigma_p]` (Morais 2022, eq. 3.5).
-
-    :math:`\sigma_p` is the standard deviation of the original column.
-    """
-    return np.asarray(np.abs(original - published) <= alpha * deviations(original))
-
-
-def records_in_interval(original: FloatArray, published: FloatArray, alpha: float = ALPHA) -> NDArray[np.bool_]:
-    """Which records have all their originals in the interval, of deviations of the *published* columns.
-
-    That is how sdcMicro's ``dRisk`` counts.
-    """
-    return np.asarray((np.abs(original - published) <= alpha * deviations(published)).all(axis=1))
-
-
-@metric("interval_risk", title="Interval risk", better="lower")
-def interval_risk(table: Table, release: Release) -> float:
-    """Share of the original numbers within 0.05 standard deviations of what is published (Morais 2022, eq. 3.5)."""
-    pair = numeric_pair(table, release)
-    return np.nan if pair is None else float(values_in_interval(pair.original, pair.published).mean())
-
-
-@metric("interval_risk_records", title="Interval risk, whole records", better="lower")
-def interval_risk_records(table: Table, release: Release) -> float:
-    """Share of the records all of whose numbers are within 0.05 published standard deviations (sdcMicro's dRisk)."""
-    pair = numeric_pair(table, release)
-    return np.nan if pair is None else float(records_in_interval(pair.original, pair.published).mean())
-
-
-# ---- Record linkage in which the second nearest original counts as well as the nearest -----------
-
-#: how many distances are held in memory at once
-_CHUNK = 4_000_000
+# ---- record linkage to the nearest two ------------------------------------------------------------
 
 
 def linked_among_two(original: FloatArray, published: FloatArray) -> FloatArray:
-    r"""Chance of every record that its own original is the nearest or second nearest to what is published of it.
+    r"""Return, for every record, the chance that its own original is among the two nearest to what is published of it.
 
-    With a originals nearer than the own one and t as near (itself included), ties being broken by chance, that is
+    If a originals are nearer than its own and t are as near (itself included), with ties broken by chance, that is
     :math:`\max(0, \min(1, (2 - a) / t))`.
     """
     originals = Groups.equal_rows(original)
@@ -195,10 +192,10 @@ def _chances(distance: FloatArray, own: NDArray[np.int32], sizes: NDArray[np.int
 
 @metric("dld_two", title="DLD, nearest two", better="lower")
 def dld_two(table: Table, release: Release) -> float:
-    """Share of the released records whose own original is the nearest or second nearest, by standardised numbers.
+    """Share of the released records whose own original is the nearest or second nearest, by standardized numbers.
 
     Morais 2022, section 3.2, on whole records: Euclidean distance over the numeric quasi-identifiers in standard
-    deviations of the originals, expectation among ties. ``dld`` counts the nearest only.
+    deviations of the originals, expectation among ties. ``dld`` counts only the nearest.
     """
     pair = numeric_pair(table, release)
     if pair is None:

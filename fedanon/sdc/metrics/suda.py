@@ -1,7 +1,8 @@
 """SUDA: minimal sample uniques, the scores they give a record, and DIS-SUDA, the probability made of them.
 
-A minimal sample unique (MSU) of a record is a set of keys whose values no other record has, while every smaller part
-of the set is shared with someone. Few keys and many MSUs make a record special, and likely unique in the population.
+A minimal sample unique (MSU) of a record is a set of keys whose combined values no other record has, although the
+record shares those of every proper subset. Small and numerous MSUs make a record special, and likely unique in the
+population.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from fedanon.types import FloatArray, IntArray
 
 Score = Literal["original", "normalized", "ihsn"]
 
-#: largest MSU the metrics look for: with more keys than this the sets are too many, and large ones say little
+#: largest MSU the metrics look for: there are too many larger sets, and they say little
 MAX_SIZE = 8
 #: bits of a mask
 _MOST_KEYS = 62
@@ -40,8 +41,8 @@ class SampleUniques:
     n_keys : number of keys.
     max_size : largest number of keys of a unique that was looked for.
     rows : row of every MSU.
-    members : which keys every MSU consists of; one row an MSU, one column a key.
-    row_counts : how often every row of the table occurs with all its keys.
+    members : which keys every MSU consists of; one row per MSU, one column per key.
+    row_counts : how often the key combination of every row occurs.
     """
 
     n_keys: int
@@ -51,12 +52,12 @@ class SampleUniques:
     row_counts: NDArray[np.int64]
 
     def scores(self, kind: Score = "original") -> FloatArray:
-        """SUDA score of every row: the sum over its MSUs (:func:`unique_scores`)."""
+        """Return the SUDA score of every row: the sum over its MSUs (:func:`unique_scores`)."""
         points = unique_scores(self.n_keys, self.max_size, kind)[self.members.sum(axis=1)]
         return np.bincount(self.rows, points, minlength=len(self.row_counts)).astype(np.float64)
 
     def dis_scores(self, kind: Score = "original", fraction: float = SAMPLING_FRACTION) -> FloatArray:
-        """:func:`dis_suda` of every row."""
+        """Return the :func:`dis_suda` of every row."""
         return dis_suda(self.scores(kind), int((self.row_counts == 2).sum()), self.n_keys, fraction)
 
 
@@ -65,7 +66,8 @@ def minimal_sample_uniques(keys: NDArray[Any], max_size: int | None = None) -> S
 
     Parameters
     ----------
-    keys : one row a record, one column a key, as codes; codes below 0 are missing and part of no MSU, as in sdcMicro.
+    keys : one row per record, one column per key, as codes; codes below 0 are missing and part of no MSU, as in
+        sdcMicro.
     max_size : M, the largest MSU to look for; any size if None.
     """
     n_keys = keys.shape[1]
@@ -85,12 +87,12 @@ def minimal_sample_uniques(keys: NDArray[Any], max_size: int | None = None) -> S
 def _search(
     rows: NDArray[Any], single: NDArray[np.bool_], max_size: int
 ) -> tuple[IntArray, NDArray[np.int64], NDArray[np.int64]]:
-    """The kernel's result, and which key every bit of its masks means."""
+    """Run the kernel; return its result, and which key every bit of its masks stands for."""
     from fedanon.sdc.metrics._suda import minimal_uniques
 
     coded = [_dense(column) for column in rows.T]
     sizes = np.array([int(codes.max(initial=-1)) + 1 for codes in coded], dtype=np.int64)
-    # the key with most values comes first on half of all paths, where it leaves the fewest records to look at
+    # the key with the most values comes first on half of all paths, where it leaves the fewest records to look at
     order = np.argsort(sizes, kind="stable")
     if not max_size or not single.any():
         return np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64), order
@@ -107,16 +109,16 @@ def _dense(column: NDArray[Any]) -> IntArray:
 
 
 def unique_scores(n_keys: int, max_size: int, kind: Score) -> FloatArray:
-    r"""Score of an MSU by its size q = 0..Q, of Q keys.
+    r"""Return the score of an MSU by its size q = 0..Q, given Q keys.
 
     .. math::
         s_q = \prod_{d=q}^{\min(M, Q-1)} (Q - d) \;\text{(original)}, \qquad
         s_q / Q^q \;\text{(normalized)}, \qquad
         (2^{Q-q} - 1) \Big/ \binom{Q}{q} \;\text{(ihsn)}
 
-    'original' is that of Elliot et al. (2005) and of sdcMicro's ``original_scores=TRUE``, 'normalized' eq. 3.4 of
-    Morais 2022, 'ihsn' sdcMicro's ``original_scores=FALSE``. As printed, the product with M = Q holds the factor 0; it
-    ends at Q - 1 here, as it does in sdcMicro.
+    'original' is the score of Elliot et al. (2005) and of sdcMicro's ``original_scores=TRUE``, 'normalized' eq. 3.4 of
+    Morais 2022, 'ihsn' sdcMicro's ``original_scores=FALSE``. As printed, the product with M = Q contains the factor 0;
+    here it ends at Q - 1, as in sdcMicro.
     """
     scores = np.zeros(n_keys + 1)
     for q in range(1, max_size + 1):
@@ -130,14 +132,14 @@ def unique_scores(n_keys: int, max_size: int, kind: Score) -> FloatArray:
 
 
 def dis_suda(scores: FloatArray, paired: int, n_keys: int, fraction: float = SAMPLING_FRACTION) -> FloatArray:
-    r"""Probability of every record that a match with it is correct, as sdcMicro computes it.
+    r"""Return the probability that a match with each record is correct, as sdcMicro computes it.
 
     .. math::
         DIS = \frac{U \pi}{U \pi + P (1 - \pi)}, \qquad
         r_i = \Big(1 + \frac{U / DIS - U}{s_i^e \sum_j s_j^{-e}}\Big)^{-1}, \qquad e = 1 + \frac{8 - Q}{20}
 
     with U unique records, P = ``paired`` records in pairs and the sampling ``fraction`` :math:`\pi` (DIS: Skinner &
-    Elliot 2002), so that U cancels; the sum is over records with a score, and records without have 0.
+    Elliot 2002), so that U cancels; the sum is over records with a score, and the others have risk 0.
     """
     risk = np.zeros(len(scores))
     scored = scores > 0
@@ -148,7 +150,7 @@ def dis_suda(scores: FloatArray, paired: int, n_keys: int, fraction: float = SAM
 
 
 def released_keys(table: Table, release: Release) -> IntArray:
-    """Codes of the published quasi-identifiers of the kept records; -1 where a cell says nothing."""
+    """Return codes of the published quasi-identifiers of the kept records, -1 where a cell says nothing."""
     labels = release.groups.labels[~release.suppressed]
     keys = np.empty((len(labels), len(table.columns)), dtype=np.int32)
     for i, column in enumerate(table.columns):
@@ -169,19 +171,19 @@ def suda_records(table: Table, release: Release) -> float:
 
 @metric("suda_max", title="SUDA score, highest", better="lower")
 def suda_max(table: Table, release: Release) -> float:
-    """Highest SUDA score of a published record, unnormalised (Elliot et al. 2005)."""
+    """Highest SUDA score of a published record, unnormalized (Elliot et al. 2005)."""
     return _highest(_uniques(table, release).scores())
 
 
 @metric("suda_mean", title="SUDA score, mean", better="lower")
 def suda_mean(table: Table, release: Release) -> float:
-    """Mean SUDA score of the published records, unnormalised (Elliot et al. 2005)."""
+    """Mean SUDA score of the published records, unnormalized (Elliot et al. 2005)."""
     return _mean(_uniques(table, release).scores())
 
 
-@metric("suda_mean_normalized", title="SUDA score, mean, normalised", better="lower")
+@metric("suda_mean_normalized", title="SUDA score, mean, normalized", better="lower")
 def suda_mean_normalized(table: Table, release: Release) -> float:
-    """Mean SUDA score of the published records, each unique's divided by the keys to the power of its size.
+    """Mean SUDA score of the published records, each MSU's divided by the number of keys to the power of its size.
 
     Morais 2022, eq. 3.4.
     """
@@ -190,19 +192,19 @@ def suda_mean_normalized(table: Table, release: Release) -> float:
 
 @metric("suda_mean_ihsn", title="SUDA score, mean, IHSN", better="lower")
 def suda_mean_ihsn(table: Table, release: Release) -> float:
-    """Mean SUDA score of the published records, the score being that of sdcMicro's original_scores=FALSE."""
+    """Mean SUDA score of the published records, with the scores of sdcMicro's original_scores=FALSE."""
     return _mean(_uniques(table, release).scores("ihsn"))
 
 
 @metric("dis_suda_max", title="DIS-SUDA, highest", better="lower")
 def dis_suda_max(table: Table, release: Release) -> float:
-    """Highest DIS-SUDA risk of a published record, the table being one per cent of the population."""
+    """Highest DIS-SUDA risk of a published record, if the table is one percent of the population."""
     return _highest(_uniques(table, release).dis_scores())
 
 
 @metric("dis_suda_mean", title="DIS-SUDA, mean", better="lower")
 def dis_suda_mean(table: Table, release: Release) -> float:
-    """Mean DIS-SUDA risk of the published records, the table being one per cent of the population."""
+    """Mean DIS-SUDA risk of the published records, if the table is one percent of the population."""
     return _mean(_uniques(table, release).dis_scores())
 
 

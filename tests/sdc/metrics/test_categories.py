@@ -29,7 +29,7 @@ def test_contingency_by_hand() -> None:
     found = contingency_distance(first, second)
     assert found.ut == pytest.approx(2 / 4)
     assert found.ut1 == pytest.approx(100 / 3)
-    assert found.left_out == 1
+    assert found.new_cells == 1
 
 
 def test_suppressed_rows_are_missed_in_the_table() -> None:
