@@ -144,6 +144,6 @@ def test_a_file_that_is_no_comparison(run: Run, tmp_path: Path) -> None:
     path.write_text("{")
     assert "cannot be read" in run("sdc", "recommend", "--from", path).err
     path.write_text(json.dumps({"rows": [{"a": 1}]}))
-    assert "no comparison" in run("sdc", "recommend", "--from", path).err
+    assert "not a comparison" in run("sdc", "recommend", "--from", path).err
     path.write_text(json.dumps({"rows": [{"method": "m", "variant": "plain", "parameters": "", "dld": 0.1}]}))
     assert "has no il2. It has: dld" in run("sdc", "recommend", "--from", path).err
