@@ -13,8 +13,8 @@ import pytest
 
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.attacks import ATTACKS
-from fedanon.attacks.context import Scene
-from fedanon.attacks.suite import attack_scene, suite
+from fedanon.attacks.context import AttackContext
+from fedanon.attacks.suite import run_attacks, select_attacks
 from fedanon.datasets import load
 from fedanon.metrics import METRICS, evaluate
 from tests.anonymizers.test_contract import check_contract
@@ -46,6 +46,9 @@ def test_recipes() -> None:
     release = anonymizer.anonymize(table, rng=0)
     assert evaluate(table, release, ["largest_class"])["largest_class"] >= 100
     raw = ANONYMIZERS["identity"]().anonymize(table, rng=0)
-    found = [attack_scene(Scene(table, r, None), suite("unique_class")).results[0].rate for r in (raw, release)]
+    found = [
+        run_attacks(AttackContext(table, r, None), select_attacks("unique_class")).results[0].rate
+        for r in (raw, release)
+    ]
     assert found[0] > 0.5
     assert found[1] == 0

@@ -13,7 +13,7 @@ from dataclasses import fields
 
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.anonymizers.base import Anonymizer, KAnonymizer
-from fedanon.attacks.context import Scene
+from fedanon.attacks.context import AttackContext
 from fedanon.attacks.tree_leakage import TreeLeakage
 from fedanon.datasets import load
 
@@ -32,10 +32,10 @@ def methods(k: int) -> Iterator[Anonymizer]:
 
 def shares(anonymizer: Anonymizer, rows: int) -> list[float]:
     """The share where xgboost puts the thresholds, and the share as sent."""
-    table = load("adult_numeric" if anonymizer.numeric_only else "adult").select_rows(range(rows))
-    scene = Scene(table, anonymizer.anonymize(table, rng=0), anonymizer)
+    table = load("adult_numeric" if anonymizer.numeric_only else "adult").take(range(rows))
+    context = AttackContext(table, anonymizer.anonymize(table, rng=0), anonymizer)
     attacks = [TreeLeakage(rounds=10, clients=2, thresholds=place) for place in ("values", "between")]
-    return [attack.run(scene, scene.rng("tree_leakage")).rate for attack in attacks]
+    return [attack.run(context, context.rng("tree_leakage")).rate for attack in attacks]
 
 
 def main() -> None:

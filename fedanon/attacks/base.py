@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fedanon.attacks.context import Members, Scene
+from fedanon.attacks.context import AttackContext, Members
 from fedanon.errors import FedanonError
 from fedanon.fields import check_fields
 
@@ -40,7 +40,7 @@ class Finding:
     details: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
-    def of_tries(
+    def from_tries(
         cls,
         successes: NDArray[Any],
         baseline: float,
@@ -99,15 +99,15 @@ class Attack(ABC):
         check_fields(self)
 
     @abstractmethod
-    def run(self, scene: Scene, rng: np.random.Generator) -> Finding:
-        """Try it; raise NotApplicableError where the scene lacks what it needs."""
+    def run(self, context: AttackContext, rng: np.random.Generator) -> Finding:
+        """Try it; raise NotApplicableError where the context lacks what it needs."""
 
 
-def members_of(scene: Scene) -> Members:
-    """The members of a scene and people outside; NotApplicableError where there is no method or no one."""
-    if scene.anonymizer is None:
+def require_members(context: AttackContext) -> Members:
+    """The members of a context and people outside; NotApplicableError where there is no method or no one."""
+    if context.anonymizer is None:
         raise NotApplicableError("It needs the method, to make a release that some people are not in.")
-    members = scene.members
+    members = context.members
     assert members is not None
     if members.release.classes.count == 0 or len(members.control) == 0:
         raise NotApplicableError("The table is too small to keep people out of a release.")

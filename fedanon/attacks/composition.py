@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fedanon.attacks import ATTACKS
 from fedanon.attacks.base import Attack, Finding, NotApplicableError
-from fedanon.attacks.context import Scene
+from fedanon.attacks.context import AttackContext
 from fedanon.attacks.sensitive_values import sensitive_column
 from fedanon.data.groups import Groups
 from fedanon.data.schema import Role, Schema
@@ -28,7 +28,7 @@ class Composition(Attack):
     .. math:: \frac1n \sum_i \Big[ \Big| \bigcap_{j=1}^m V_j(i) \Big| = 1 \Big]
 
     with :math:`V_j(i)` the values in the class of person i in release j (Ganta, Kasiviswanathan & Smith 2008). m
-    hospitals have ``people`` each, of whom ``shared`` are in all, and anonymise alone with the method of the scene.
+    hospitals have ``people`` each, of whom ``shared`` are in all, and anonymise alone with the method of the context.
     A suppressed person may have any value. Baseline: one value in the class of the first release alone.
 
     Where the table is too small for that many people, all numbers are reduced in proportion.
@@ -45,16 +45,16 @@ class Composition(Attack):
         "", help="sensitive column; the schema's first by default; a quasi-identifier is then no longer one"
     )
 
-    def run(self, scene: Scene, rng: np.random.Generator) -> Finding:
+    def run(self, context: AttackContext, rng: np.random.Generator) -> Finding:
         """Deal out the people, release, intersect."""
-        table, column = prepared(scene, self.column)
+        table, column = prepared(context, self.column)
         persons = people_of(table)
         shared, alone = self._sizes(persons.count)
         owner = _dealt(persons.count, shared, alone, self.hospitals, rng)[persons.labels]
         rows_of = [np.flatnonzero((owner == 0) | (owner == h)) for h in range(1, self.hospitals + 1)]
         targets = np.flatnonzero(owner == 0)
-        releases = release_of_each(scene, table, column, rows_of)
-        possible = [release.of(targets) for release in releases]
+        releases = release_of_each(context, table, column, rows_of)
+        possible = [release.possible_for(targets) for release in releases]
         found = judge(np.logical_and.reduce(possible), possible, releases[0].classes_of(targets))
         sizes = {"hospitals": self.hospitals, "people": shared + alone, "shared": shared}
         return replace(found, details={**found.details, **sizes})
@@ -90,7 +90,7 @@ class CompositionFederation(Attack):
 
     The people are dealt out to ``hospitals`` at random; the share ``second`` of them, drawn at random, also attends
     another one, each other with equal chance, so that every pair of hospitals shares some. Every hospital anonymises
-    its patients alone with the method of the scene. Rate: patients of two hospitals whose two classes have one
+    its patients alone with the method of the context. Rate: patients of two hospitals whose two classes have one
     sensitive value in common. Baseline: one value in the class of their first hospital alone.
     """
 
@@ -104,9 +104,9 @@ class CompositionFederation(Attack):
         "", help="sensitive column; the schema's first by default; a quasi-identifier is then no longer one"
     )
 
-    def run(self, scene: Scene, rng: np.random.Generator) -> Finding:
+    def run(self, context: AttackContext, rng: np.random.Generator) -> Finding:
         """Deal out the people, release, intersect."""
-        table, column = prepared(scene, self.column)
+        table, column = prepared(context, self.column)
         persons = people_of(table)
         if persons.count < self.hospitals:
             raise NotApplicableError(f"The table holds {persons.count} people, fewer than hospitals.")
@@ -115,7 +115,7 @@ class CompositionFederation(Attack):
         targets = np.flatnonzero(second >= 0)
         if not targets.size:
             raise NotApplicableError("No one attends a second hospital.")
-        releases = release_of_each(scene, table, column, rows_of)
+        releases = release_of_each(context, table, column, rows_of)
         at_first, at_second = (_possible(releases, where[targets], targets) for where in (first, second))
         classes = _classes(releases, first[targets], targets)
         return judge(at_first & at_second, [at_first, at_second], classes)
@@ -131,7 +131,7 @@ def _possible(releases: Sequence[Candidates], where: IndexArray, targets: IndexA
     """What the hospital at which each target is leaves possible."""
     possible = np.empty((len(targets), releases[0].possible.shape[1]), dtype=bool)
     for hospital, release in enumerate(releases):
-        possible[where == hospital] = release.of(targets[where == hospital])
+        possible[where == hospital] = release.possible_for(targets[where == hospital])
     return possible
 
 
@@ -164,7 +164,7 @@ class Candidates:
     labels: NDArray[np.int32]
     possible: NDArray[np.bool_]
 
-    def of(self, targets: IndexArray) -> NDArray[np.bool_]:
+    def possible_for(self, targets: IndexArray) -> NDArray[np.bool_]:
         """Which values each of ``targets``, rows of the whole table that the hospital has, may have."""
         return self.possible[self.classes_of(targets)]
 
@@ -173,14 +173,16 @@ class Candidates:
         return self.labels[np.searchsorted(self.rows, targets)].astype(np.int64)
 
 
-def release_of_each(scene: Scene, table: Table, column: str, rows_of: Sequence[IndexArray]) -> list[Candidates]:
+def release_of_each(
+    context: AttackContext, table: Table, column: str, rows_of: Sequence[IndexArray]
+) -> list[Candidates]:
     """A release by every hospital alone, and what it leaves possible of ``column``."""
     codes = _codes(table, column)
-    return [_released(scene, table, codes, rows, f"hospital {i}") for i, rows in enumerate(rows_of)]
+    return [_released(context, table, codes, rows, f"hospital {i}") for i, rows in enumerate(rows_of)]
 
 
-def _released(scene: Scene, table: Table, codes: IndexArray, rows: IndexArray, purpose: str) -> Candidates:
-    classes = scene.released(table.select_rows(rows), purpose).classes
+def _released(context: AttackContext, table: Table, codes: IndexArray, rows: IndexArray, purpose: str) -> Candidates:
+    classes = context.make_release(table.take(rows), purpose).classes
     possible = np.ones((classes.count + 1, int(codes.max()) + 1), dtype=bool)
     possible[: classes.count] = False
     shown = ~classes.suppressed
@@ -208,14 +210,14 @@ def judge(together: NDArray[np.bool_], alone: Sequence[NDArray[np.bool_]], clust
     }
     baseline = float(np.mean(before[0]))
     # those of whom the first release publishes nothing have the number -1
-    return Finding.of_tries(unique.astype(float), baseline, clusters=clusters + 1, details=details)
+    return Finding.from_tries(unique.astype(float), baseline, clusters=clusters + 1, details=details)
 
 
-def prepared(scene: Scene, column: str) -> tuple[Table, str]:
+def prepared(context: AttackContext, column: str) -> tuple[Table, str]:
     """The table with ``column`` published as it is, also where it was a quasi-identifier; and its name."""
-    if scene.anonymizer is None:
+    if context.anonymizer is None:
         raise NotApplicableError("It needs the method, to make the releases of several hospitals.")
-    table = scene.table
+    table = context.table
     if column in {c.name for c in table.columns}:
         return table.recoded(_with_sensitive(table.schema, column)), column
     return table, sensitive_column(table.schema, column)

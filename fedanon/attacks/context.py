@@ -1,4 +1,4 @@
-"""Scene: what an attack is tried on. What only some attacks need is made when the first of them asks."""
+"""AttackContext: what an attack is tried on. What only some attacks need is made when the first of them asks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Members:
 
 
 @dataclass(frozen=True, eq=False)
-class Scene:
+class AttackContext:
     """A table, its release and, where it is known, how releases are made.
 
     Parameters
@@ -50,13 +50,11 @@ class Scene:
         rng = self.rng("members")
         people = self.table.person_of_row
         outside = rng.random(self.table.n_persons) < CONTROL_SHARE
-        inside = self.table.select_rows(np.flatnonzero(~outside[people]))
-        return Members(
-            inside, self.released(inside, "members"), self.table.select_rows(np.flatnonzero(outside[people]))
-        )
+        inside = self.table.take(np.flatnonzero(~outside[people]))
+        return Members(inside, self.make_release(inside, "members"), self.table.take(np.flatnonzero(outside[people])))
 
-    def released(self, table: Table, purpose: str) -> Release:
-        """Another verified release by the same method; the scene must have one."""
+    def make_release(self, table: Table, purpose: str) -> Release:
+        """Another verified release by the same method; the context must have one."""
         assert self.anonymizer is not None
         return verify(self.anonymizer.anonymize(table, rng=self.rng(purpose)), table)
 

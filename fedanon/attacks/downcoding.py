@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fedanon.attacks import ATTACKS
 from fedanon.attacks.base import Attack, Finding, NotApplicableError
-from fedanon.attacks.context import Scene
+from fedanon.attacks.context import AttackContext
 from fedanon.attacks.sensitive_values import values_of
 from fedanon.data.cells import Nodes
 from fedanon.data.groups import Groups
@@ -39,30 +39,28 @@ class Downcoding(Attack):
     meaning = "Cells are brought back to a finer level than the one that was published."
     target = "release"
 
-    def run(self, scene: Scene, rng: np.random.Generator) -> Finding:
+    def run(self, context: AttackContext, rng: np.random.Generator) -> Finding:
         """Guess the child of every generalised cell."""
-        guesses = list(_guesses(scene))
+        guesses = list(_guesses(context))
         if not guesses:
             raise NotApplicableError("The release publishes no generalised categorical cell.")
         hits, minimal, prior, classes = (np.concatenate(part) for part in zip(*guesses, strict=True))
-        cells = int((~scene.release.suppressed).sum()) * len(scene.release.cells)
+        cells = int((~context.release.suppressed).sum()) * len(context.release.cells)
         details = {"rate_if_minimal": float(minimal.mean()), "generalized_cells": len(hits) / cells}
-        return Finding.of_tries(hits, float(prior.mean()), clusters=classes, details=details)
+        return Finding.from_tries(hits, float(prior.mean()), clusters=classes, details=details)
 
 
-def _guesses(scene: Scene) -> Iterator[tuple[FloatArray, FloatArray, FloatArray, IntArray]]:
+def _guesses(context: AttackContext) -> Iterator[tuple[FloatArray, FloatArray, FloatArray, IntArray]]:
     """For every published node: hits, those of an attacker who counts on minimality, those of the prior; classes."""
-    release = scene.release
+    release = context.release
     rows = np.flatnonzero(~release.suppressed)
-    evidence = [
-        values_of([release.passthrough], release.schema, str(name))[0][0][rows] for name in release.passthrough.columns
-    ]
-    for column, below in enumerate(scene.table.columns):
+    evidence = [values_of([release.rest], release.schema, str(name))[0][0][rows] for name in release.rest.columns]
+    for column, below in enumerate(context.table.columns):
         cells = release.cells[below.name]
         if not isinstance(cells, Nodes):
             continue
         node = cells.nodes[release.groups.labels[rows]]
-        leaf = leaf_codes(below, cells.hierarchy)[scene.table.codes[rows, column]]
+        leaf = leaf_codes(below, cells.hierarchy)[context.table.codes[rows, column]]
         for task in _tasks(cells.hierarchy, node):
             classes = release.classes.labels[rows[task.asked]]
             chances = child_chances(evidence, task.known, task.child[task.known], task.asked, len(task.children))

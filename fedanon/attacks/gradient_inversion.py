@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fedanon.attacks import ATTACKS
 from fedanon.attacks.base import Attack, Finding, NotApplicableError
-from fedanon.attacks.context import Scene
+from fedanon.attacks.context import AttackContext
 from fedanon.attacks.learning import labels_of
 from fedanon.data import partition
 from fedanon.data.schema import Numeric
@@ -74,18 +74,18 @@ class GradientInversion(Attack):
     batch: int = parameter(1, help="rows of a batch", at_least=1)
     tries: int = parameter(300, help="number of batches", at_least=1)
 
-    def run(self, scene: Scene, rng: np.random.Generator) -> Finding:
+    def run(self, context: AttackContext, rng: np.random.Generator) -> Finding:
         """Invert the gradients of random batches, and what a client would send."""
-        labels_of(scene.table)
-        node = PublishedRows.of(scene.table, scene.release)
+        labels_of(context.table)
+        node = PublishedRows.from_release(context.table, context.release)
         if len(node.features) < self.batch:
             raise NotApplicableError(f"The release publishes fewer than the {self.batch} rows of a batch.")
         people = node.batches(self.batch, self.tries, rng)
         right = node.guessed(people, gradient)
         baseline = float(node.decoder.right(node.decoder.commonest, node.truth[people.ravel()]).mean())
         clusters = np.repeat(np.arange(len(people)), right.size // len(people))
-        details = {"whole_records": float(right.all(axis=1).mean())} | _more(node, self.tries, rng) | _presence(scene)
-        return Finding.of_tries(right.ravel().astype(float), baseline, clusters=clusters, details=details)
+        details = {"whole_records": float(right.all(axis=1).mean())} | _more(node, self.tries, rng) | _presence(context)
+        return Finding.from_tries(right.ravel().astype(float), baseline, clusters=clusters, details=details)
 
 
 def _more(node: PublishedRows, tries: int, rng: np.random.Generator) -> dict[str, float]:
@@ -126,7 +126,7 @@ class PublishedRows:
     decoder: Decoder
 
     @classmethod
-    def of(cls, table: Table, release: Release) -> PublishedRows:
+    def from_release(cls, table: Table, release: Release) -> PublishedRows:
         """The rows a release publishes of a table."""
         encoding = Encoding.of(table.schema)
         decoder = Decoder(encoding, encoding.table(table))
@@ -172,13 +172,13 @@ def update(rows: Features, labels: Labels) -> Gradient:
     return coefficients, float(intercept[0])
 
 
-def _presence(scene: Scene) -> dict[str, float]:
+def _presence(context: AttackContext) -> dict[str, float]:
     """A coefficient of a category moves if and only if a published row may have it."""
-    table, release = scene.table, scene.release
-    if scene.anonymizer is not None:
-        table = table.select_rows(partition.iid(table, min(CLIENTS, table.n_persons), scene.rng("gradient"))[0])
-        release = scene.released(table, "gradient")
-    node = PublishedRows.of(table, release)
+    table, release = context.table, context.release
+    if context.anonymizer is not None:
+        table = table.take(partition.iid(table, min(CLIENTS, table.n_persons), context.rng("gradient"))[0])
+        release = context.make_release(table, "gradient")
+    node = PublishedRows.from_release(table, release)
     if not node.decoder.categorical or not len(node.features):
         return {}
     columns = np.concatenate([np.arange(place.start, place.stop) for place in node.decoder.categorical])

@@ -8,7 +8,7 @@ import numpy as np
 
 from fedanon.attacks import ATTACKS
 from fedanon.attacks.base import Attack, Finding
-from fedanon.attacks.context import Scene
+from fedanon.attacks.context import AttackContext
 from fedanon.attacks.sensitive_values import ClassValues, SensitivePair, sensitive_pair
 from fedanon.data.groups import Groups
 from fedanon.fields import parameter
@@ -34,10 +34,10 @@ class Homogeneity(Attack):
 
     column: str = parameter("", help="sensitive column; the schema's first by default")
 
-    def run(self, scene: Scene, rng: np.random.Generator) -> Finding:
+    def run(self, context: AttackContext, rng: np.random.Generator) -> Finding:
         """Count the people of classes with one value."""
-        classes = scene.release.classes
-        pair = sensitive_pair(scene.table, scene.release, self.column)
+        classes = context.release.classes
+        pair = sensitive_pair(context.table, context.release, self.column)
         known = pair.by_class(classes)
         alone = known.distinct == 1
         certain = pair.hits(classes, alone[known.labels].astype(np.float64))
@@ -49,7 +49,7 @@ class Homogeneity(Attack):
             "values": float(pair.size),
         }
         labels = classes.labels[~classes.suppressed]
-        return Finding.of_tries(certain, baseline, clusters=labels, details=details)
+        return Finding.from_tries(certain, baseline, clusters=labels, details=details)
 
 
 def _by_chance(known: ClassValues, sizes: IndexArray) -> float:
@@ -89,18 +89,18 @@ class BackgroundKnowledge(Attack):
 
     column: str = parameter("", help="sensitive column; the schema's first by default")
 
-    def run(self, scene: Scene, rng: np.random.Generator) -> Finding:
+    def run(self, context: AttackContext, rng: np.random.Generator) -> Finding:
         """Guess for everyone."""
-        classes = scene.release.classes
-        pair = sensitive_pair(scene.table, scene.release, self.column)
-        everyone = Groups.from_labels(np.where(classes.suppressed, -1, 0))
+        classes = context.release.classes
+        pair = sensitive_pair(context.table, context.release, self.column)
+        everyone = Groups.of(np.where(classes.suppressed, -1, 0))
         details = {"values": float(pair.size)}
         if pair.size > 2:
             details["rate_knowing_one_not"] = float(_hits(pair, classes, without_one=True).mean())
             details["baseline_knowing_one_not"] = float(_hits(pair, everyone, without_one=True).mean())
         labels = classes.labels[~classes.suppressed]
         baseline = float(_hits(pair, everyone).mean())
-        return Finding.of_tries(_hits(pair, classes), baseline, clusters=labels, details=details)
+        return Finding.from_tries(_hits(pair, classes), baseline, clusters=labels, details=details)
 
 
 def _hits(pair: SensitivePair, classes: Groups, *, without_one: bool = False) -> FloatArray:

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedanon.attacks import ATTACKS
-from fedanon.attacks.base import Attack, Finding, NotApplicableError, members_of
-from fedanon.attacks.context import Members, Scene
+from fedanon.attacks.base import Attack, Finding, NotApplicableError, require_members
+from fedanon.attacks.context import AttackContext, Members
 from fedanon.attacks.sensitive_values import sensitive_column, values_of
 from fedanon.data.groups import Groups
 from fedanon.data.table import Table
@@ -43,19 +43,19 @@ class Inference(Attack):
     targets: int = parameter(3000, help="people whose value is guessed, in the release and outside", at_least=1)
     column: str = parameter("", help="sensitive column; the schema's first by default")
 
-    def run(self, scene: Scene, rng: np.random.Generator) -> Finding:
+    def run(self, context: AttackContext, rng: np.random.Generator) -> Finding:
         """Guess for members and for people of the control."""
-        name = sensitive_column(scene.table.schema, self.column)
-        members = members_of(scene)
-        frames = members.release.passthrough, members.table.frame, members.control.frame
-        (published, inside, outside), _, size = values_of(frames, scene.table.schema, name)
+        name = sensitive_column(context.table.schema, self.column)
+        members = require_members(context)
+        frames = members.release.rest, members.table.frame, members.control.frame
+        (published, inside, outside), _, size = values_of(frames, context.table.schema, name)
         if size > MOST_VALUES:
             raise NotApplicableError(f"The column {name!r} has {size} different values.")
         counts = _counts(members, published, size)
         hits = _guessed(members, members.table, inside, counts, drawn_rows(members.table, self.targets, rng))
         control = _guessed(members, members.control, outside, counts, drawn_rows(members.control, self.targets, rng))
         majority = float(np.mean(inside == counts.sum(axis=0).argmax()))
-        return Finding.of_tries(
+        return Finding.from_tries(
             hits, float(control.mean()), details={"majority": majority, "targets_outside": float(len(control))}
         )
 
@@ -102,9 +102,9 @@ class Linkability(Attack):
 
     targets: int = parameter(2000, help="people who are looked for, in the release and outside", at_least=1)
 
-    def run(self, scene: Scene, rng: np.random.Generator) -> Finding:
+    def run(self, context: AttackContext, rng: np.random.Generator) -> Finding:
         """Look for members and for people of the control."""
-        members = members_of(scene)
+        members = require_members(context)
         width = len(members.table.columns)
         if width < 2:
             raise NotApplicableError("It needs two quasi-identifiers.")
@@ -113,7 +113,7 @@ class Linkability(Attack):
         inside = drawn_rows(members.table, self.targets, rng)
         hits = _linked(members, members.table, inside, halves)
         outside = _linked(members, members.control, drawn_rows(members.control, self.targets, rng), halves)
-        return Finding.of_tries(hits, float(outside.mean()), details={"targets_outside": float(len(outside))})
+        return Finding.from_tries(hits, float(outside.mean()), details={"targets_outside": float(len(outside))})
 
 
 def drawn_rows(table: Table, most: int, rng: np.random.Generator) -> NDArray[np.int64]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fedanon.attacks import ATTACKS
 from fedanon.attacks.base import Attack, Finding, NotApplicableError, clustered
-from fedanon.attacks.context import Scene
+from fedanon.attacks.context import AttackContext
 from fedanon.data.cells import Intervals
 from fedanon.data.groups import Groups
 from fedanon.types import FloatArray
@@ -31,10 +31,10 @@ class IntervalEnds(Attack):
     meaning = "The ends of an interval are the exact values of people in the class, the extreme ones."
     target = "release"
 
-    def run(self, scene: Scene, rng: np.random.Generator) -> Finding:
+    def run(self, context: AttackContext, rng: np.random.Generator) -> Finding:
         """Look for the ends of every interval among the values of its class."""
-        classes = scene.release.classes
-        found = list(_columns(scene))
+        classes = context.release.classes
+        found = list(_columns(context))
         if not found:
             raise NotApplicableError("The release publishes no interval of numbers.")
         hits = np.sum([column.hits for column in found], axis=0)
@@ -58,15 +58,15 @@ class _Ends:
     at_end: FloatArray
 
 
-def _columns(scene: Scene) -> Iterator[_Ends]:
-    classes = scene.release.classes
-    group = scene.release.groups.labels[classes.first_rows]
-    for i, column in enumerate(scene.table.columns):
-        cells = scene.release.cells[column.name].select(group)
+def _columns(context: AttackContext) -> Iterator[_Ends]:
+    classes = context.release.classes
+    group = context.release.groups.labels[classes.first_rows]
+    for i, column in enumerate(context.table.columns):
+        cells = context.release.cells[column.name].take(group)
         if not isinstance(cells, Intervals) or column.values is None or not (cells.low < cells.high).any():
             continue
         wide = cells.low < cells.high
-        value = column.values[scene.table.codes[:, i]]
+        value = column.values[context.table.codes[:, i]]
         low, high = (_own(classes, value, ends) for ends in (cells.low, cells.high))
         hits = np.where(wide, (low > 0).astype(float) + (high > 0), 0.0)
         yield _Ends(wide, hits, _taken(classes, value, cells, column.values), low + high)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fedanon.anonymizers.base import Anonymizer
 from fedanon.attacks.base import NotApplicableError
-from fedanon.attacks.context import Scene
+from fedanon.attacks.context import AttackContext
 from fedanon.data import partition
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError, SchemaError
@@ -41,11 +41,11 @@ class Learner:
     rounds: int
     clients: int = 1
 
-    def releases(self, scene: Scene, table: Table, purpose: str) -> list[Release]:
+    def releases(self, context: AttackContext, table: Table, purpose: str) -> list[Release]:
         """The release of every client."""
-        parts = partition.iid(table, self.clients, scene.rng(purpose))
-        whole = replace(scene, anonymizer=hurried(scene.anonymizer, len(table) / self.clients / len(scene.table)))
-        return [whole.released(table.select_rows(rows), f"{purpose}, client {i}") for i, rows in enumerate(parts)]
+        parts = partition.iid(table, self.clients, context.rng(purpose))
+        whole = replace(context, anonymizer=hurried(context.anonymizer, len(table) / self.clients / len(context.table)))
+        return [whole.make_release(table.take(rows), f"{purpose}, client {i}") for i, rows in enumerate(parts)]
 
     def fit(self, releases: Sequence[Release], encoding: Encoding, rng: np.random.Generator) -> Parameters:
         """The global parameters after the last round."""

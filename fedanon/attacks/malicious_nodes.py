@@ -17,7 +17,7 @@ import numpy as np
 
 from fedanon.attacks import ATTACKS
 from fedanon.attacks.base import Attack, Finding, NotApplicableError, Z, wilson
-from fedanon.attacks.context import Scene
+from fedanon.attacks.context import AttackContext
 from fedanon.attacks.learning import hurried, labels_of
 from fedanon.data import partition
 from fedanon.fields import parameter
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 TAMPERINGS = ("nan", "sign_flip", "scale", "label_flip", "gaussian")
 
 
-# ---- A small federation of the scene's table, some of whose clients are hostile ------------------
+# ---- A small federation of the context's table, some of whose clients are hostile ------------------
 
 ROUNDS = {"lr": 5, "xgb": 10}
 #: fewer people of a client teach a model nothing that could be spoilt
@@ -48,16 +48,16 @@ class FederationAttack(Attack):
     model: Literal["lr", "xgb"] = parameter("lr", help="what they train")
     strategy: str = parameter("robust", help="how the server combines updates")
 
-    def federation(self, scene: Scene, rng: np.random.Generator) -> Federation:
+    def federation(self, context: AttackContext, rng: np.random.Generator) -> Federation:
         """The clients, each with its part of the table; NotApplicableError where there can be none."""
-        labels_of(scene.table)
-        if scene.anonymizer is None:
+        labels_of(context.table)
+        if context.anonymizer is None:
             raise NotApplicableError("It needs the method, so that every client can release its own rows.")
-        if scene.table.n_persons < MIN_PEOPLE * self.clients:
+        if context.table.n_persons < MIN_PEOPLE * self.clients:
             raise NotApplicableError(f"It needs at least {MIN_PEOPLE} people for each of {self.clients} clients.")
         if find_spec("flwr") is None:
             raise NotApplicableError("It needs Flower: install fedanon[federated].")
-        return Federation(self, scene, int(rng.integers(2**31)))
+        return Federation(self, context, int(rng.integers(2**31)))
 
 
 class Federation:
@@ -66,13 +66,13 @@ class Federation:
     Parameters
     ----------
     attack : says how many clients there are, and what they train.
-    scene : whose table they share.
+    context : whose table they share.
     seed : of the runs.
     """
 
-    def __init__(self, attack: FederationAttack, scene: Scene, seed: int) -> None:
+    def __init__(self, attack: FederationAttack, context: AttackContext, seed: int) -> None:
         self._attack = attack
-        self._scene = scene
+        self._context = context
         self._seed = seed
 
     @property
@@ -93,7 +93,7 @@ class Federation:
     def _settings(self) -> RunSettings:
         from fedanon.learning.settings import RunSettings
 
-        attack, anonymizer = self._attack, hurried(self._scene.anonymizer, 1 / self._attack.clients)
+        attack, anonymizer = self._attack, hurried(self._context.anonymizer, 1 / self._attack.clients)
         return RunSettings(
             method=anonymizer.name,
             method_settings=json.dumps(asdict(anonymizer)),
@@ -109,8 +109,8 @@ class Federation:
     def _nodes(self) -> list[Node]:
         from fedanon.joint.node import make_node
 
-        parts = partition.iid(self._scene.table, self._attack.clients, np.random.default_rng(self._seed))
-        return [make_node(self._scene.table.select_rows(rows), self._settings, i) for i, rows in enumerate(parts)]
+        parts = partition.iid(self._context.table, self._attack.clients, np.random.default_rng(self._seed))
+        return [make_node(self._context.table.take(rows), self._settings, i) for i, rows in enumerate(parts)]
 
 
 @contextmanager
@@ -137,9 +137,9 @@ class Byzantine(FederationAttack):
     title = "Byzantine clients"
     meaning = "Hostile clients make the model of all useless by the updates they send."
 
-    def run(self, scene: Scene, rng: np.random.Generator) -> Finding:
+    def run(self, context: AttackContext, rng: np.random.Generator) -> Finding:
         """A run without hostile clients, and one for each kind of tampering."""
-        federation = self.federation(scene, rng)
+        federation = self.federation(context, rng)
         clean = federation.play(TAMPERINGS[0], 0)
         played = {name: federation.play(name, self.hostile) for name in TAMPERINGS}
         areas = {name: result["auc_pooled"] for name, result in played.items()}
@@ -182,9 +182,9 @@ class PlantedBackdoor(FederationAttack):
     title = "Backdoor"
     meaning = "Hostile clients decide what the model says of a row that carries their mark."
 
-    def run(self, scene: Scene, rng: np.random.Generator) -> Finding:
+    def run(self, context: AttackContext, rng: np.random.Generator) -> Finding:
         """A run without hostile clients and one with them."""
-        federation = self.federation(scene, rng)
+        federation = self.federation(context, rng)
         clean, planted = (federation.play("backdoor", hostile) for hostile in (0, self.hostile))
         n, rate = int((federation.labels == 0).sum()), planted["backdoor_rate"]
         details = {name: result["auc_pooled"] for name, result in (("auc_clean", clean), ("auc_planted", planted))}

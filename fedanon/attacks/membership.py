@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedanon.attacks import ATTACKS
-from fedanon.attacks.base import Attack, Finding, NotApplicableError, members_of
-from fedanon.attacks.context import Scene
+from fedanon.attacks.base import Attack, Finding, NotApplicableError, require_members
+from fedanon.attacks.context import AttackContext
 from fedanon.attacks.learning import Learner, ModelName, certainty, labels_of, model_named
 from fedanon.data.table import Table
 from fedanon.fields import parameter
@@ -50,11 +50,11 @@ class Lira(Attack):
     clients: int = parameter(10, help="clients of each federation", at_least=1)
     rounds: int = parameter(50, help="rounds of the federation", at_least=1)
 
-    def run(self, scene: Scene, rng: np.random.Generator) -> Finding:
+    def run(self, context: AttackContext, rng: np.random.Generator) -> Finding:
         """Train the shadows and attack each of them."""
-        if scene.anonymizer is None:
+        if context.anonymizer is None:
             raise NotApplicableError("It needs the method, to make the releases of the shadow models.")
-        found = shadows(scene, self._learner(), count=self.shadows + 1, people=self.people, rng=rng)
+        found = shadows(context, self._learner(), count=self.shadows + 1, people=self.people, rng=rng)
         scores = np.array([likelihood_ratio(found, attacked) for attacked in range(len(found.inside))])
         return lira_finding(scores, found.inside)
 
@@ -99,7 +99,7 @@ def lira_finding(scores: FloatArray, inside: NDArray[np.bool_]) -> Finding:
         "people": float(inside.shape[1]),
         "models": float(inside.shape[0]),
     }
-    return Finding.of_tries(successes, FALSE_ALARMS, clusters=people, details=details)
+    return Finding.from_tries(successes, FALSE_ALARMS, clusters=people, details=details)
 
 
 # ---- Membership by loss --------------------------------------------------------------------------
@@ -110,8 +110,9 @@ def lira_finding(scores: FloatArray, inside: NDArray[np.bool_]) -> Finding:
 class MembershipLoss(Attack):
     r"""Threshold on the loss (Yeom et al. 2018): a member is one with :math:`-\log p_y < \tau`.
 
-    The model is trained on the release of the scene's members. :math:`\tau` is the best threshold for one half of equal
-    numbers of members and others, and is judged on the other half. Rate: share told right; baseline: one half.
+    The model is trained on the release of the context's members. :math:`\tau` is the best threshold for one half of
+    equal numbers of members and others, and is judged on the other half. Rate: share classified correctly; baseline:
+    one half.
     """
 
     title = "Membership, loss threshold"
@@ -121,12 +122,12 @@ class MembershipLoss(Attack):
     model: ModelName = parameter("xgb", help="boosted trees ('xgb') or logistic regression ('lr')")
     rounds: int = parameter(100, help="rounds of training", at_least=1)
 
-    def run(self, scene: Scene, rng: np.random.Generator) -> Finding:
+    def run(self, context: AttackContext, rng: np.random.Generator) -> Finding:
         """Train on the members' release, then tell members from others."""
-        members = members_of(scene)
+        members = require_members(context)
         labels_of(members.table)
         learner = Learner(model=model_named(self.model), rounds=self.rounds)
-        parameters = learner.fit([members.release], Encoding.of(scene.table.schema), rng)
+        parameters = learner.fit([members.release], Encoding.of(context.table.schema), rng)
         sure = [_certainty_of_people(learner, parameters, table, rng) for table in (members.table, members.control)]
         size = min(map(len, sure))
         scores = np.concatenate([one[:size] for one in sure])
@@ -153,7 +154,7 @@ def loss_finding(scores: FloatArray, inside: NDArray[np.bool_]) -> Finding:
         "auc": auc(inside, scores),
         "caught_at_1_percent_false_alarms": float(caught(scores, inside, FALSE_ALARMS).mean()),
     }
-    return Finding.of_tries(right.astype(float), 0.5, details=details)
+    return Finding.from_tries(right.astype(float), 0.5, details=details)
 
 
 def best_threshold(scores: FloatArray, inside: NDArray[np.bool_]) -> float:
@@ -209,28 +210,28 @@ class Shadows:
     inside: NDArray[np.bool_]
 
 
-def shadows(scene: Scene, learner: Learner, *, count: int, people: int, rng: np.random.Generator) -> Shadows:
+def shadows(context: AttackContext, learner: Learner, *, count: int, people: int, rng: np.random.Generator) -> Shadows:
     """Train ``count`` models, each on a random half of the same people.
 
     Every person is in exactly half of the models (in half of count - 1 or count + 1, if the count is odd).
 
     Parameters
     ----------
-    scene : gives the table and the method.
+    context : gives the table and the method.
     learner : how a model is made.
     count : number of models.
     people : how many are drawn from the table; all, if it has fewer.
     rng : draws people and halves.
     """
-    table, person = _some_people(scene.table, people, rng)
+    table, person = _some_people(context.table, people, rng)
     labels = labels_of(table)
     encoding = Encoding.of(table.schema)
     features = encoding.table(table)
     inside = np.argsort(rng.random((count, int(person.max()) + 1)), axis=0) < count // 2
     found = []
     for number, members in enumerate(inside):
-        half = table.select_rows(np.flatnonzero(members[person]))
-        parameters = learner.fit(learner.releases(scene, half, f"shadow {number}"), encoding, rng)
+        half = table.take(np.flatnonzero(members[person]))
+        parameters = learner.fit(learner.releases(context, half, f"shadow {number}"), encoding, rng)
         found.append(certainty(learner.model, parameters, features, labels))
     counts = np.bincount(person)
     return Shadows(np.array([np.bincount(person, weights=one) / counts for one in found]), inside)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fedanon.anonymizers.base import KAnonymizer
 from fedanon.attacks import ATTACKS
 from fedanon.attacks.base import Attack, Finding, NotApplicableError
-from fedanon.attacks.context import Scene
+from fedanon.attacks.context import AttackContext
 from fedanon.attacks.sensitive_values import SensitivePair, sensitive_pair
 from fedanon.data.groups import Groups
 from fedanon.fields import parameter
@@ -47,11 +47,11 @@ class Minimality(Attack):
 
     draws: int = parameter(150, help="ways to deal out the values that are tried", at_least=1)
 
-    def run(self, scene: Scene, rng: np.random.Generator) -> Finding:
+    def run(self, context: AttackContext, rng: np.random.Generator) -> Finding:
         """Find the merged classes, deal out their values, compare beliefs."""
-        model, before = _before(scene)
-        classes = scene.release.classes
-        pair = sensitive_pair(scene.table, scene.release, str(getattr(model, "column", "")))
+        model, before = _before(context)
+        classes = context.release.classes
+        pair = sensitive_pair(context.table, context.release, str(getattr(model, "column", "")))
         merged = merged_classes(classes, before)
         tried = np.flatnonzero(np.append(merged, False)[classes.labels])
         known = pair.by_class(classes)
@@ -59,24 +59,24 @@ class Minimality(Attack):
         if not rarer.any():
             raise NotApplicableError("No class was merged to keep what is required, or none holds a rarer value.")
         share = (known.counts / classes.sizes[known.labels])[known.pair_of[tried]]
-        belief = _belief(scene, model, before, pair, tried, self.draws, rng)
+        belief = _belief(context, model, before, pair, tried, self.draws, rng)
         # in no draw a group broke the requirement: the class is all there is
         belief = np.where(np.isnan(belief), share, belief)[rarer]
         details = {"merged_classes": float(merged.sum()), "people_in_merged_classes": float(len(tried))}
         clusters = classes.labels[tried][rarer]
-        return Finding.of_tries(belief, float(share[rarer].mean()), clusters=clusters, details=details)
+        return Finding.from_tries(belief, float(share[rarer].mean()), clusters=clusters, details=details)
 
 
-def _before(scene: Scene) -> tuple[PrivacyModel, Groups]:
+def _before(context: AttackContext) -> tuple[PrivacyModel, Groups]:
     """The first model that is required beyond k, and the classes the method makes without any."""
-    method = scene.anonymizer
+    method = context.anonymizer
     if not isinstance(method, KAnonymizer) or not method.required:
         raise NotApplicableError("It needs a method with a requirement beyond k, such as l=2:COLUMN.")
     model = next((m for m in method.required if hasattr(m, "column")), None)
     if model is None:
         raise NotApplicableError("What is required beyond k is not about a sensitive column.")
-    seed = scene.release.provenance.seed
-    plain: Release = replace(method, require="").anonymize(scene.table, rng=scene.seed if seed is None else seed)
+    seed = context.release.provenance.seed
+    plain: Release = replace(method, require="").anonymize(context.table, rng=context.seed if seed is None else seed)
     return model, plain.classes
 
 
@@ -90,7 +90,7 @@ def merged_classes(after: Groups, before: Groups) -> NDArray[np.bool_]:
 
 
 def _belief(
-    scene: Scene,
+    context: AttackContext,
     model: PrivacyModel,
     before: Groups,
     pair: SensitivePair,
@@ -102,30 +102,32 @@ def _belief(
 
     NaN where no draw gives one.
     """
-    values, own = scene.release.passthrough[pair.name].to_numpy(), pair.published[tried]
-    labels = scene.release.classes.labels[tried]
+    values, own = context.release.rest[pair.name].to_numpy(), pair.published[tried]
+    labels = context.release.classes.labels[tried]
     at_once = max(1, ROWS_AT_ONCE // len(values))
     reasons, kept = np.zeros((2, len(tried)))
     for start in range(0, draws, at_once):
         sources = [shuffled_within(labels, rng) for _ in range(min(at_once, draws - start))]
         dealt = np.tile(values, (len(sources), 1))
         dealt[:, tried] = values[tried][np.stack(sources)]
-        for source, broken in zip(sources, _broken(scene, model, before, pair.name, dealt)[:, tried], strict=True):
+        for source, broken in zip(sources, _broken(context, model, before, pair.name, dealt)[:, tried], strict=True):
             reason = np.isin(labels, labels[broken])
             reasons += reason
             kept += reason & (own[source] == own)
     return np.where(reasons > 0, kept / np.maximum(reasons, 1), np.nan)
 
 
-def _broken(scene: Scene, model: PrivacyModel, groups: Groups, name: str, dealt: NDArray[Any]) -> NDArray[np.bool_]:
+def _broken(
+    context: AttackContext, model: PrivacyModel, groups: Groups, name: str, dealt: NDArray[Any]
+) -> NDArray[np.bool_]:
     """Whether the group of each row breaks the model, for each way (row of ``dealt``) to deal out the values.
 
     All ways are judged at once, as tables below each other: the shares of values in all of them are those in one.
     """
     ways, n = dealt.shape
-    persons = scene.table.persons
-    people = None if persons is None else stacked(persons, scene.table.n_persons, ways)
-    rows = Rows(pd.DataFrame({name: dealt.ravel()}), scene.table.schema, people)
+    persons = context.table.persons
+    people = None if persons is None else stacked(persons, context.table.n_persons, ways)
+    rows = Rows(pd.DataFrame({name: dealt.ravel()}), context.table.schema, people)
     many = Groups(stacked(groups.labels, groups.count, ways).astype(np.int32), groups.count * ways)
     broken = ~model.evaluator(rows, ~many.suppressed).satisfied(many, dict)
     return np.append(broken, False)[many.labels].reshape(ways, n)

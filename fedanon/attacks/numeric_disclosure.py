@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fedanon.attacks import ATTACKS
 from fedanon.attacks.base import Attack, Finding, NotApplicableError
-from fedanon.attacks.context import Scene
+from fedanon.attacks.context import AttackContext
 from fedanon.attacks.sensitive_values import sensitive_pair
 from fedanon.data.groups import Groups
 from fedanon.data.schema import Numeric
@@ -37,10 +37,10 @@ class NumericDisclosure(Attack):
 
     tolerance: float = parameter(0.05, help="how near an estimate must be, as a share of it", at_least=0)
 
-    def run(self, scene: Scene, rng: np.random.Generator) -> Finding:
+    def run(self, context: AttackContext, rng: np.random.Generator) -> Finding:
         """Estimate every number of every published record."""
         hits, labels, best, details = [], [], 0.0, {}
-        for name, true, estimate, label in _estimates(scene):
+        for name, true, estimate, label in _estimates(context):
             near = np.abs(true - estimate) <= self.tolerance * np.abs(estimate)
             guess = _best_guess(true, self.tolerance)
             details[f"rate_{name}"], details[f"baseline_{name}"] = float(near.mean()), guess / len(true)
@@ -50,12 +50,12 @@ class NumericDisclosure(Attack):
         if not hits:
             raise NotApplicableError("No quasi-identifying or sensitive column is numeric.")
         found = np.concatenate(hits).astype(np.float64)
-        return Finding.of_tries(found, best / len(found), clusters=np.concatenate(labels), details=details)
+        return Finding.from_tries(found, best / len(found), clusters=np.concatenate(labels), details=details)
 
 
-def _estimates(scene: Scene) -> Iterator[tuple[str, FloatArray, FloatArray, NDArray[np.int32]]]:
+def _estimates(context: AttackContext) -> Iterator[tuple[str, FloatArray, FloatArray, NDArray[np.int32]]]:
     """Name, true numbers, estimates and classes of the published records, a column each; only where both exist."""
-    release, table = scene.release, scene.table
+    release, table = context.release, context.table
     rows = np.flatnonzero(~release.suppressed)
     label = release.classes.labels[rows]
     columns = [

@@ -8,7 +8,7 @@ import numpy as np
 
 from fedanon.attacks import ATTACKS
 from fedanon.attacks.base import Attack, Finding, NotApplicableError, clustered
-from fedanon.attacks.context import Scene
+from fedanon.attacks.context import AttackContext
 from fedanon.metrics.distances import record_distances
 from fedanon.metrics.linkage import link
 
@@ -28,13 +28,13 @@ class RecordLinkage(Attack):
     meaning = "Someone who knows the quasi-identifiers of everyone finds the released record of a person."
     target = "release"
 
-    def run(self, scene: Scene, rng: np.random.Generator) -> Finding:
+    def run(self, context: AttackContext, rng: np.random.Generator) -> Finding:
         """Link every released record."""
-        sizes = scene.release.classes.sizes
+        sizes = context.release.classes.sizes
         n = int(sizes.sum())
         if n == 0:
             raise NotApplicableError("The release publishes no row.")
-        links = link(scene.table, scene.release, record_distances)
+        links = link(context.table, context.release, record_distances)
         hits = links.own / links.near
         details = {
             "linked_records": float(hits.sum()),
@@ -42,4 +42,4 @@ class RecordLinkage(Attack):
             "highest_chance_of_a_record": float((hits / sizes).max()),
         }
         rate = float(hits.sum()) / n
-        return Finding(rate, 1 / len(scene.table), clustered(hits, sizes), n, details)
+        return Finding(rate, 1 / len(context.table), clustered(hits, sizes), n, details)

@@ -40,7 +40,7 @@ class SensitivePair:
 
     def by_class(self, classes: Groups) -> ClassValues:
         """What is published of every class."""
-        return ClassValues.of(classes, self.published)
+        return ClassValues.from_codes(classes, self.published)
 
     def hits(self, classes: Groups, chances: Any) -> Any:
         """The chance with which each published row's true value is guessed, given that of each pair of ``by_class``.
@@ -116,7 +116,7 @@ class ClassValues:
     classes: int
 
     @classmethod
-    def of(cls, classes: Groups, codes: NDArray[Any]) -> ClassValues:
+    def from_codes(cls, classes: Groups, codes: NDArray[Any]) -> ClassValues:
         """The values ``codes`` of the rows by their classes."""
         kept = np.flatnonzero(~classes.suppressed)
         pairs = Groups.equal_rows(np.column_stack([classes.labels[kept], codes[kept]]))

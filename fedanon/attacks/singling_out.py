@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedanon.attacks import ATTACKS
-from fedanon.attacks.base import Attack, Finding, members_of
-from fedanon.attacks.context import Scene
+from fedanon.attacks.base import Attack, Finding, require_members
+from fedanon.attacks.context import AttackContext
 from fedanon.attacks.sensitive_values import values_of
 from fedanon.data.cells import Cells, Intervals, Numbers
 from fedanon.data.groups import Groups
@@ -42,9 +42,9 @@ class SinglingOut(Attack):
     statements: int = parameter(2000, help="number of statements", at_least=1)
     columns: int = parameter(0, help="columns of a statement; 0 takes all", at_least=0)
 
-    def run(self, scene: Scene, rng: np.random.Generator) -> Finding:
+    def run(self, context: AttackContext, rng: np.random.Generator) -> Finding:
         """Make statements and count of whom they are true."""
-        members = members_of(scene)
+        members = require_members(context)
         columns = predicates(members.release, [members.table, members.control])
         rows = np.flatnonzero(~members.release.suppressed)
         width = min(self.columns or len(columns), len(columns))
@@ -55,7 +55,7 @@ class SinglingOut(Attack):
         counts = np.array([[_true_of(columns, *one, quasi, people) for people in (0, 1)] for one in made])
         inside, outside = (counts == 1).astype(np.float64).transpose(1, 2, 0)
         details = {"columns": float(width), "rate_by_quasi_identifiers_alone": float(inside[0].mean())}
-        return Finding.of_tries(inside[1], float(outside[1].mean()), details=details)
+        return Finding.from_tries(inside[1], float(outside[1].mean()), details=details)
 
 
 Statement = tuple[int, NDArray[np.int64]]

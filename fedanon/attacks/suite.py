@@ -1,4 +1,4 @@
-"""A suite of attacks on one scene."""
+"""A suite of attacks on one context."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from fedanon.attacks import ATTACKS
 from fedanon.attacks.base import Attack, AttackResult
-from fedanon.attacks.context import Scene
+from fedanon.attacks.context import AttackContext
 from fedanon.errors import ConfigError, FedanonError
 from fedanon.fields import build, listed
 
@@ -18,30 +18,30 @@ SUITES = ("all", "release", "model", "federation")
 
 
 @dataclass(frozen=True)
-class Report:
+class AttackReport:
     """Results of a suite, and why the other attacks were not tried."""
 
     results: list[AttackResult] = field(default_factory=list)
     not_tried: dict[str, str] = field(default_factory=dict)
 
 
-def attack_scene(
-    scene: Scene, attacks: Sequence[tuple[str, Attack]], on_attack: Callable[[str], None] = lambda _: None
-) -> Report:
+def run_attacks(
+    context: AttackContext, attacks: Sequence[tuple[str, Attack]], on_attack: Callable[[str], None] = lambda _: None
+) -> AttackReport:
     """Try every attack; ``on_attack`` is called with the name before each. One that cannot be tried stops no other."""
-    report = Report()
+    report = AttackReport()
     for name, attack in attacks:
         on_attack(name)
         try:
-            report.results.append(_tried(name, attack, scene))
+            report.results.append(_tried(name, attack, context))
         except FedanonError as reason:
             report.not_tried[name] = str(reason)
     return report
 
 
-def _tried(name: str, attack: Attack, scene: Scene) -> AttackResult:
+def _tried(name: str, attack: Attack, context: AttackContext) -> AttackResult:
     begun = time.perf_counter()
-    found = attack.run(scene, scene.rng(name))
+    found = attack.run(context, context.rng(name))
     return AttackResult(
         attack=name,
         title=attack.title,
@@ -52,12 +52,14 @@ def _tried(name: str, attack: Attack, scene: Scene) -> AttackResult:
         high=found.interval[1],
         n=found.n,
         seconds=round(time.perf_counter() - begun, 3),
-        seed=scene.seed,
+        seed=context.seed,
         details=dict(found.details),
     )
 
 
-def suite(names: str = "all", settings: Mapping[str, Mapping[str, Any]] | None = None) -> list[tuple[str, Attack]]:
+def select_attacks(
+    names: str = "all", settings: Mapping[str, Mapping[str, Any]] | None = None
+) -> list[tuple[str, Attack]]:
     """Attacks by name, with commas; `all` of them, or all on a `release`, a `model` or a `federation`.
 
     ``settings`` gives parameters of some of them, by attack and name.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fedanon.attacks import ATTACKS
 from fedanon.attacks.base import Attack, Finding, NotApplicableError
-from fedanon.attacks.context import Scene
+from fedanon.attacks.context import AttackContext
 from fedanon.attacks.gradient_inversion import places_of
 from fedanon.attacks.learning import Learner, labels_of, model_named
 from fedanon.data import partition
@@ -54,19 +54,19 @@ class TreeLeakage(Attack):
         "between", help="as the federation's nodes send them, or where xgboost put them ('values')"
     )
 
-    def run(self, scene: Scene, rng: np.random.Generator) -> Finding:
+    def run(self, context: AttackContext, rng: np.random.Generator) -> Finding:
         """Train a federation on releases and look its trees through."""
-        if scene.anonymizer is None:
+        if context.anonymizer is None:
             raise NotApplicableError("It needs the method, to make the releases of the clients.")
-        labels, encoding = labels_of(scene.table), Encoding.of(scene.table.schema)
+        labels, encoding = labels_of(context.table), Encoding.of(context.table.schema)
         numeric = _numeric_features(encoding)
         model = model_named("xgb", thresholds=self.thresholds)
         assert isinstance(model, BoostedTrees)
         learner = Learner(model=model, rounds=self.rounds, clients=self.clients)
-        [sent] = learner.fit(learner.releases(scene, scene.table, "trees"), encoding, rng)
+        [sent] = learner.fit(learner.releases(context, context.table, "trees"), encoding, rng)
         trees = read_trees(sent.tobytes(), n_features=encoding.width, limits=model.model_limits()).trees
-        raw = encoding.table(scene.table)
-        details = _leaf_details(trees, raw, labels, partition.iid(scene.table, self.clients, scene.rng("trees")))
+        raw = encoding.table(context.table)
+        details = _leaf_details(trees, raw, labels, partition.iid(context.table, self.clients, context.rng("trees")))
         return judged(trees, raw, numeric, details)
 
 
@@ -93,7 +93,7 @@ def judged(trees: list[Tree], raw: Features, numeric: Mapping[int, Numeric], det
         "thresholds_of_all_features": float(len(thresholds)),
         "rounded_up": _rounded_up(asked, raw, numeric),
     }
-    return Finding.of_tries(same[chosen], float(np.mean([by_chance[place] for place, _ in asked])), details=details)
+    return Finding.from_tries(same[chosen], float(np.mean([by_chance[place] for place, _ in asked])), details=details)
 
 
 def distinct_thresholds(trees: list[Tree]) -> list[Threshold]:

@@ -17,8 +17,8 @@ from fedanon.errors import ConfigError, PrivacyViolationError
 
 if TYPE_CHECKING:
     from fedanon.attacks.base import Attack, AttackResult
-    from fedanon.attacks.context import Scene
-    from fedanon.attacks.suite import Report
+    from fedanon.attacks.context import AttackContext
+    from fedanon.attacks.suite import AttackReport
     from fedanon.data.table import Table
     from fedanon.release.release import Release
 
@@ -66,20 +66,20 @@ def attack(
     The release is made here by a method, or read from a file beside its original; what needs the method is then not
     tried. Every rate has a 95 % interval. The exit code is 0 whatever succeeds, unless --fail-above says otherwise.
     """
-    from fedanon.attacks.suite import suite as attacks_of
+    from fedanon.attacks.suite import select_attacks
 
     if listing:
         _list(as_json=as_json)
         return
-    attacks = attacks_of(suite, _attack_settings(attack_settings))
+    attacks = select_attacks(suite, _attack_settings(attack_settings))
     if release is not None:
         _refuse_to_make(method, k, require, settings)
     table = options.load_table(
         file=file, dataset=dataset, client=client, schema=schema, quasi=quasi, missing=missing, encoding=encoding
     )
-    scene = _scene(table, release, method or "mondrian", k, require, settings, seed)
-    report = _run(scene, attacks)
-    _publish(scene, report, output, plot, as_json=as_json)
+    context = _context(table, release, method or "mondrian", k, require, settings, seed)
+    report = _run(context, attacks)
+    _publish(context, report, output, plot, as_json=as_json)
     _enforce(report, fail_above)
 
 
@@ -88,17 +88,19 @@ def _refuse_to_make(method: str | None, k: int | None, require: str | None, sett
         raise ConfigError("--release is a release that was made; --method, --k, --require and --set make one.")
 
 
-def _publish(scene: Scene, report: Report, output: Path | None, plot: Path | None, *, as_json: bool) -> None:
+def _publish(
+    context: AttackContext, report: AttackReport, output: Path | None, plot: Path | None, *, as_json: bool
+) -> None:
     """Write and draw what is asked for, then print."""
-    document = _document(scene, report)
+    document = _document(context, report)
     if output is not None:
         _write(document, output)
     if plot is not None and report.results:
-        draw_attacks(report.results, _title(scene), plot)
+        draw_attacks(report.results, _title(context), plot)
     if as_json:
         print_json(document)
     else:
-        _report(scene, report, [path for path in (output, plot) if path is not None])
+        _report(context, report, [path for path in (output, plot) if path is not None])
 
 
 def _attack_settings(settings: list[str] | None) -> dict[str, dict[str, str]]:
@@ -112,7 +114,7 @@ def _attack_settings(settings: list[str] | None) -> dict[str, dict[str, str]]:
     return found
 
 
-def _scene(
+def _context(
     table: Table,
     release: Path | None,
     method: str,
@@ -120,14 +122,14 @@ def _scene(
     require: str | None,
     settings: list[str] | None,
     seed: int,
-) -> Scene:
-    from fedanon.attacks.context import Scene
+) -> AttackContext:
+    from fedanon.attacks.context import AttackContext
 
     if release is not None:
-        return Scene(table, _read(release, table), None, seed)
+        return AttackContext(table, _read(release, table), None, seed)
     k, more = asked_of_classes(k, require)
     anonymizer = make_anonymizer(method, k, {**options.parse_settings(settings), **more})
-    return Scene(table, anonymizer.anonymize(table, rng=seed), anonymizer, seed)
+    return AttackContext(table, anonymizer.anonymize(table, rng=seed), anonymizer, seed)
 
 
 def _read(path: Path, table: Table) -> Release:
@@ -140,25 +142,25 @@ def _read(path: Path, table: Table) -> Release:
     return replace(release, passthrough=released.frame[list(release.passthrough.columns)])
 
 
-def _run(scene: Scene, attacks: list[tuple[str, Attack]]) -> Report:
+def _run(context: AttackContext, attacks: list[tuple[str, Attack]]) -> AttackReport:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from fedanon.attacks.suite import attack_scene
+    from fedanon.attacks.suite import run_attacks
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console(stderr=True), transient=True) as progress:
         task = progress.add_task("", total=len(attacks), completed=-1)
-        return attack_scene(scene, attacks, lambda name: progress.update(task, advance=1, description=name))
+        return run_attacks(context, attacks, lambda name: progress.update(task, advance=1, description=name))
 
 
-def _document(scene: Scene, report: Report) -> dict[str, Any]:
-    method = scene.anonymizer
+def _document(context: AttackContext, report: AttackReport) -> dict[str, Any]:
+    method = context.anonymizer
     return {
-        "n": len(scene.table),
+        "n": len(context.table),
         "method": None if method is None else method.name,
         "parameters": {} if method is None else asdict(method),
-        "seed": scene.seed,
-        "data_sha256": scene.table.sha256,
+        "seed": context.seed,
+        "data_sha256": context.table.sha256,
         "results": [result.to_dict() for result in report.results],
         "not_tried": report.not_tried,
     }
@@ -173,16 +175,16 @@ def _write(document: dict[str, Any], output: Path) -> None:
     atomic_write(output, json_text(document))
 
 
-def _title(scene: Scene) -> str:
-    method = scene.anonymizer
+def _title(context: AttackContext) -> str:
+    method = context.anonymizer
     what = "The release" if method is None else f"{method.name}, k={getattr(method, 'k', '-')}"
-    return f"{what}: {len(scene.table):,} rows, seed {scene.seed}"
+    return f"{what}: {len(context.table):,} rows, seed {context.seed}"
 
 
-def _report(scene: Scene, report: Report, written: list[Path]) -> None:
+def _report(context: AttackContext, report: AttackReport, written: list[Path]) -> None:
     out = console()
     if report.results:
-        print_table(_title(scene), COLUMNS, [_row(result) for result in report.results])
+        print_table(_title(context), COLUMNS, [_row(result) for result in report.results])
         out.print("rate: tries that succeed; baseline: the same without the release, by the best guess or on others.")
     for name, reason in report.not_tried.items():
         out.print(f"Not tried: {name}: {reason}")
@@ -213,7 +215,7 @@ def _conclusion(results: list[AttackResult]) -> str:
     )
 
 
-def _enforce(report: Report, limit: float | None) -> None:
+def _enforce(report: AttackReport, limit: float | None) -> None:
     above = [] if limit is None else [result.attack for result in report.results if result.low > limit]
     if above:
         raise PrivacyViolationError(f"Above the rate of {limit:g} that --fail-above allows: {', '.join(above)}.")

@@ -8,34 +8,34 @@ import pytest
 
 from fedanon.attacks import ATTACKS
 from fedanon.attacks.base import Finding, NotApplicableError
-from fedanon.attacks.context import Scene
+from fedanon.attacks.context import AttackContext
 from fedanon.data.cells import Intervals, Nodes
 from fedanon.errors import FedanonError
-from tests.attacks.scenes import made, scene_of, small_table
+from tests.attacks.contexts import context_of, made, small_table
 
 NAMES = [*(name for name, attack in ATTACKS.items() if attack.target == "release"), "composition_federation"]
-SCENES = {
-    "adult": lambda: scene_of("adult", rows=600, k=10),
-    "adult with l": lambda: scene_of("adult", rows=600, k=3, require="l=2:income"),
-    "raw": lambda: scene_of("adult", rows=300, method="identity"),
-    "randhie": lambda: scene_of("randhie", rows=600, k=5),
-    "means": lambda: scene_of("adult_numeric", rows=400, method="mdav", k=5),
-    "missing": lambda: scene_of("nhanes", rows=400, k=5),
-    "file": lambda: replace(scene_of("adult", rows=600, k=10), anonymizer=None),
+CONTEXTS = {
+    "adult": lambda: context_of("adult", rows=600, k=10),
+    "adult with l": lambda: context_of("adult", rows=600, k=3, require="l=2:income"),
+    "raw": lambda: context_of("adult", rows=300, method="identity"),
+    "randhie": lambda: context_of("randhie", rows=600, k=5),
+    "means": lambda: context_of("adult_numeric", rows=400, method="mdav", k=5),
+    "missing": lambda: context_of("nhanes", rows=400, k=5),
+    "file": lambda: replace(context_of("adult", rows=600, k=10), anonymizer=None),
 }
 #: attacks that make releases of their own
 NEEDS_METHOD = {"composition", "composition_federation", "inference", "linkability", "minimality", "singling_out"}
 
 
-def _run(name: str, scene: Scene) -> Finding:
-    return ATTACKS[name]().run(scene, scene.rng(name))
+def _run(name: str, context: AttackContext) -> Finding:
+    return ATTACKS[name]().run(context, context.rng(name))
 
 
-@pytest.mark.parametrize("scene", SCENES)
+@pytest.mark.parametrize("context", CONTEXTS)
 @pytest.mark.parametrize("name", NAMES)
-def test_rates_are_rates_and_seeds_decide(name: str, scene: str) -> None:
-    here = SCENES[scene]()
-    if _lacks(name, scene):
+def test_rates_are_rates_and_seeds_decide(name: str, context: str) -> None:
+    here = CONTEXTS[context]()
+    if _lacks(name, context):
         with pytest.raises(NotApplicableError):
             _run(name, here)
         return
@@ -46,13 +46,13 @@ def test_rates_are_rates_and_seeds_decide(name: str, scene: str) -> None:
     assert _run(name, here) == found
 
 
-def _lacks(name: str, scene: str) -> bool:
-    """Whether the scene lacks what the attack needs, looked up in the release itself."""
+def _lacks(name: str, context: str) -> bool:
+    """Whether the context lacks what the attack needs, looked up in the release itself."""
     if name == "minimality":
-        return scene != "adult with l"
-    if scene == "file":
+        return context != "adult with l"
+    if context == "file":
         return name in NEEDS_METHOD
-    cells = SCENES[scene]().release.cells.values()
+    cells = CONTEXTS[context]().release.cells.values()
     if name == "downcoding":
         return not any((cell.nodes >= cell.hierarchy.n_leaves).any() for cell in cells if isinstance(cell, Nodes))
     if name == "interval_ends":
@@ -63,9 +63,9 @@ def _lacks(name: str, scene: str) -> bool:
 @pytest.mark.parametrize("name", NAMES)
 def test_two_people_are_attacked_or_refused_without_a_cell(name: str) -> None:
     table = small_table([31, 47], ["cardiac", "cancer"], ["sarcoidosis", "gout"], [112.5, 871.25])
-    for scene in (made(table, "identity"), made(table, k=2)):
+    for context in (made(table, "identity"), made(table, k=2)):
         try:
-            found = _run(name, scene)
+            found = _run(name, context)
         except FedanonError as error:
             told = [cell for cell in ("31", "47", "cardiac", "cancer", "sarcoidosis", "gout") if cell in str(error)]
             assert not told
@@ -83,6 +83,6 @@ def test_attacks_tell_what_they_mean(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["record_linkage", "linkability", "singling_out", "inference", "numeric_disclosure"])
 def test_raw_rows_are_not_safer_than_anonymised_ones(name: str) -> None:
-    raw = _run(name, scene_of("adult", rows=2000, method="identity"))
-    anonymised = _run(name, scene_of("adult", rows=2000, k=10))
+    raw = _run(name, context_of("adult", rows=2000, method="identity"))
+    anonymised = _run(name, context_of("adult", rows=2000, k=10))
     assert raw.rate - raw.baseline > anonymised.rate - anonymised.baseline

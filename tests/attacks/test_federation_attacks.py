@@ -11,14 +11,14 @@ import pytest
 from fedanon.attacks.base import Finding, NotApplicableError
 from fedanon.attacks.malicious_nodes import TAMPERINGS, Byzantine, FederationAttack, PlantedBackdoor, auc_interval
 from fedanon.models.scores import auc
-from tests.attacks.scenes import made, scene_of, small_table
+from tests.attacks.contexts import context_of, made, small_table
 
 pytest.importorskip("flwr", reason="federations need Flower")
 
 
 def found(attack: FederationAttack, rows: int = 6_000, **method: Any) -> Finding:
-    scene = scene_of("adult", rows=rows, **(method or {"k": 5}))
-    return attack.run(scene, scene.rng("here"))
+    context = context_of("adult", rows=rows, **(method or {"k": 5}))
+    return attack.run(context, context.rng("here"))
 
 
 @pytest.mark.parametrize(("model", "method"), [("lr", {"k": 5}), ("xgb", {"method": "identity"})])
@@ -44,11 +44,11 @@ def test_the_same_seed_finds_the_same() -> None:
 
 
 def test_where_there_can_be_no_federation() -> None:
-    scene = scene_of("adult", rows=1_000, k=5)
+    context = context_of("adult", rows=1_000, k=5)
     with pytest.raises(NotApplicableError, match="needs the method"):
-        Byzantine().run(replace(scene, anonymizer=None), scene.rng("here"))
+        Byzantine().run(replace(context, anonymizer=None), context.rng("here"))
     with pytest.raises(NotApplicableError, match="at least 30 people for each of 40 clients"):
-        PlantedBackdoor(clients=40).run(scene, scene.rng("here"))
+        PlantedBackdoor(clients=40).run(context, context.rng("here"))
     nothing = made(small_table([31, 47], ["cardiac", "cancer"], ["gout", "cold"]), k=2)
     with pytest.raises(NotApplicableError, match="target"):
         Byzantine().run(nothing, nothing.rng("here"))

@@ -10,10 +10,10 @@ import pytest
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.attacks import ATTACKS
 from fedanon.attacks.base import Finding, NotApplicableError, wilson
-from fedanon.attacks.context import Scene
+from fedanon.attacks.context import AttackContext
 from fedanon.attacks.learning import hurried
 from fedanon.data.table import Table
-from tests.attacks.scenes import made, scene_of, table_of
+from tests.attacks.contexts import context_of, made, table_of
 
 pytest.importorskip("xgboost")
 
@@ -26,12 +26,12 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 
 
-def _run(name: str, scene: Scene, **settings: Any) -> Finding:
-    return ATTACKS[name](**(SETTINGS[name] | settings)).run(scene, scene.rng(name))
+def _run(name: str, context: AttackContext, **settings: Any) -> Finding:
+    return ATTACKS[name](**(SETTINGS[name] | settings)).run(context, context.rng(name))
 
 
-def _raw(rows: int) -> Scene:
-    return scene_of("adult", rows=rows, method="identity")
+def _raw(rows: int) -> AttackContext:
+    return context_of("adult", rows=rows, method="identity")
 
 
 def test_these_are_the_attacks_on_models() -> None:
@@ -42,40 +42,40 @@ def test_these_are_the_attacks_on_models() -> None:
     ("name", "rows"), [("gradient_inversion", 400), ("tree_leakage", 400), ("membership_loss", 240)]
 )
 def test_rates_are_rates_and_seeds_decide(name: str, rows: int) -> None:
-    scene = scene_of("adult", rows=rows, k=10)
-    found = _run(name, scene)
+    context = context_of("adult", rows=rows, k=10)
+    found = _run(name, context)
     assert 0 <= found.interval[0] <= found.rate <= found.interval[1] <= 1
     assert found.n > 0
-    assert _run(name, scene) == found
+    assert _run(name, context) == found
 
 
 @pytest.mark.parametrize("name", ["gradient_inversion", "tree_leakage"])
 def test_raw_rows_are_given_away_entirely_and_anonymised_ones_are_not(name: str) -> None:
-    raw, anonymised = _run(name, _raw(400)), _run(name, scene_of("adult", rows=400, k=10))
+    raw, anonymised = _run(name, _raw(400)), _run(name, context_of("adult", rows=400, k=10))
     assert raw.rate == 1.0
     assert anonymised.interval[1] < 0.95
 
 
 def test_the_loss_tells_members_of_raw_training_only() -> None:
-    raw, anonymised = (_run("membership_loss", s, rounds=150) for s in (_raw(300), scene_of("adult", rows=300, k=10)))
+    raw, anonymised = (_run("membership_loss", s, rounds=150) for s in (_raw(300), context_of("adult", rows=300, k=10)))
     assert raw.interval[0] > 0.5
     assert anonymised.interval[0] < 0.5 < anonymised.interval[1]
 
 
 def test_the_likelihood_ratio_tells_members_of_raw_training_only() -> None:
-    raw, anonymised = _run("lira", _raw(300)), _run("lira", scene_of("adult", rows=300, k=10))
+    raw, anonymised = _run("lira", _raw(300)), _run("lira", context_of("adult", rows=300, k=10))
     assert raw.details["auc"] > 0.6 > 0.55 > anonymised.details["auc"]
     assert raw.rate > anonymised.rate
 
 
 def test_a_federation_is_attacked_by_federations() -> None:
-    found = _run("lira", scene_of("adult", rows=200, k=3), profile="federation", shadows=4, clients=2, rounds=2)
+    found = _run("lira", context_of("adult", rows=200, k=3), profile="federation", shadows=4, clients=2, rounds=2)
     assert found.n == 200 * 2
     assert found.baseline == 0.01
 
 
 def test_a_gradient_tells_as_much_as_the_published_rows() -> None:
-    details = _run("gradient_inversion", scene_of("adult", rows=400, k=10), tries=400).details
+    details = _run("gradient_inversion", context_of("adult", rows=400, k=10), tries=400).details
     assert details["rate_of_updates_on_one_row"] == pytest.approx(details["rate_of_the_published_rows"], abs=0.02)
     assert details["categories_resting_on_fewer_than_5_rows"] == 0
 
@@ -96,13 +96,13 @@ def test_larger_batches_tell_less() -> None:
     ("dataset", "method"), [("adult", "cb"), ("adult", "gfkmc"), ("adult_numeric", "mdav"), ("randhie", "mondrian")]
 )
 def test_no_threshold_of_an_anonymised_node_is_a_raw_value(dataset: str, method: str) -> None:
-    assert _run("tree_leakage", scene_of(dataset, rows=400, method=method, k=10)).rate == 0.0
+    assert _run("tree_leakage", context_of(dataset, rows=400, method=method, k=10)).rate == 0.0
 
 
 @pytest.mark.parametrize("name", ["lira", "membership_loss", "tree_leakage"])
 def test_a_release_from_a_file_is_not_enough(name: str) -> None:
     with pytest.raises(NotApplicableError, match="method"):
-        _run(name, replace(scene_of("adult", rows=400, k=10), anonymizer=None))
+        _run(name, replace(context_of("adult", rows=400, k=10), anonymizer=None))
 
 
 @pytest.mark.parametrize("name", SETTINGS)
@@ -126,7 +126,7 @@ def test_a_search_gets_its_share_of_the_budget() -> None:
 )
 def test_anchors_of_the_likelihood_ratio(method: str, settings: dict[str, int], auc: float, rate: float) -> None:
     # measured on Adult before this package was written, setting and interval not noted: one model of 2,000 members
-    found = _run("lira", scene_of("adult", method=method, **settings), shadows=32, people=4000)
+    found = _run("lira", context_of("adult", method=method, **settings), shadows=32, people=4000)
     low, high = wilson(rate * 2000, 2000)
     assert low <= found.rate <= high
     assert found.details["auc"] == pytest.approx(auc, abs=0.02)
@@ -134,6 +134,6 @@ def test_anchors_of_the_likelihood_ratio(method: str, settings: dict[str, int], 
 
 @pytest.mark.slow
 def test_a_federation_at_k_10_catches_hardly_more_members_than_others() -> None:
-    scene = scene_of("adult", k=10)
-    found = ATTACKS["lira"]().run(scene, scene.rng("lira"))
+    context = context_of("adult", k=10)
+    found = ATTACKS["lira"]().run(context, context.rng("lira"))
     assert found.rate <= 0.015

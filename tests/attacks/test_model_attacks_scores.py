@@ -19,7 +19,7 @@ from fedanon.data.schema import Numeric, Role
 from fedanon.models.encoding import Encoding
 from fedanon.models.scores import log_loss
 from fedanon.models.trees import Tree
-from tests.attacks.scenes import table_of
+from tests.attacks.contexts import table_of
 
 SCORES = st.lists(st.integers(-5, 5).map(float), min_size=1, max_size=40)
 UNIT = st.floats(0, 1, width=32)

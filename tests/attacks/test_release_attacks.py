@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedanon.attacks.context import Scene
+from fedanon.attacks.context import AttackContext
 from fedanon.attacks.downcoding import Downcoding, not_all_alike
 from fedanon.attacks.homogeneity import BackgroundKnowledge, Homogeneity
 from fedanon.attacks.interval_ends import IntervalEnds
@@ -19,26 +19,26 @@ from fedanon.attacks.sensitive_values import ClassValues
 from fedanon.data.cells import Intervals, Nodes
 from fedanon.data.groups import Groups
 from fedanon.metrics.linkage import linkage_expected_share
-from tests.attacks.scenes import made, scene_of, small_table
+from tests.attacks.contexts import context_of, made, small_table
 
 RNG = np.random.default_rng(0)
 
 
-def ward_scene() -> Scene:
+def ward_context() -> AttackContext:
     """Two classes of three: ages 20-24 in surgery, all with flu; ages 60-80 in medicine, two with gout."""
     ages, wards = [20, 22, 24, 60, 70, 80], ["cardiac", "trauma", "cardiac", "cancer", "cancer", "general"]
     costs = [100.0, 100.0, 103.0, 500.0, 510.0, 900.0]
     table = small_table(ages, wards, ["flu", "flu", "flu", "gout", "gout", "lupus"], costs)
-    scene = made(table, k=3)
-    assert scene.release.classes.sizes.tolist() == [3, 3]
-    return scene
+    context = made(table, k=3)
+    assert context.release.classes.sizes.tolist() == [3, 3]
+    return context
 
 
 # ---- by hand ------------------------------------------------------------------------------------
 
 
 def test_homogeneity_counts_people_of_classes_with_one_value() -> None:
-    found = Homogeneity().run(ward_scene(), RNG)
+    found = Homogeneity().run(ward_context(), RNG)
     assert found.rate == pytest.approx(3 / 6)
     # of the C(6, 3) ways to fill a class of three, one gives flu alone
     assert found.baseline == pytest.approx(1 / 20)
@@ -46,7 +46,7 @@ def test_homogeneity_counts_people_of_classes_with_one_value() -> None:
 
 
 def test_background_knowledge_guesses_the_majority_of_the_class() -> None:
-    found = BackgroundKnowledge().run(ward_scene(), RNG)
+    found = BackgroundKnowledge().run(ward_context(), RNG)
     assert found.rate == pytest.approx(5 / 6)
     assert found.baseline == pytest.approx(3 / 6)
     # lupus is guessed if gout, one of the two other illnesses, is excluded
@@ -54,15 +54,15 @@ def test_background_knowledge_guesses_the_majority_of_the_class() -> None:
 
 
 def test_a_false_published_value_is_no_success() -> None:
-    scene = ward_scene()
-    swapped = scene.release.passthrough.assign(illness=["gout"] * 6)
-    false = Scene(scene.table, replace(scene.release, passthrough=swapped), None)
+    context = ward_context()
+    swapped = context.release.rest.assign(illness=["gout"] * 6)
+    false = AttackContext(context.table, replace(context.release, rest=swapped), None)
     assert Homogeneity().run(false, RNG).rate == pytest.approx(2 / 6)
     assert BackgroundKnowledge().run(false, RNG).rate == pytest.approx(2 / 6)
 
 
 def test_tight_intervals_have_someone_at_each_end() -> None:
-    found = IntervalEnds().run(ward_scene(), RNG)
+    found = IntervalEnds().run(ward_context(), RNG)
     assert found.rate == 1
     assert found.n == 4
     # every age inside an interval is someone's in its class: there are no others in the table
@@ -71,16 +71,16 @@ def test_tight_intervals_have_someone_at_each_end() -> None:
 
 
 def test_wider_intervals_do_not_give_their_ends_away() -> None:
-    scene = ward_scene()
-    age = scene.release.cells["age"]
-    wider = {**scene.release.cells, "age": replace(age, low=age.low - 1, high=age.high + 1)}
-    found = IntervalEnds().run(replace(scene, release=replace(scene.release, cells=wider)), RNG)
+    context = ward_context()
+    age = context.release.cells["age"]
+    wider = {**context.release.cells, "age": replace(age, low=age.low - 1, high=age.high + 1)}
+    found = IntervalEnds().run(replace(context, release=replace(context.release, cells=wider)), RNG)
     assert found.rate == 0
     assert found.details["values_at_an_end"] == 0
 
 
 def test_numbers_near_the_middle_of_a_cell_or_class_are_disclosed() -> None:
-    found = NumericDisclosure(tolerance=0.1).run(ward_scene(), RNG)
+    found = NumericDisclosure(tolerance=0.1).run(ward_context(), RNG)
     # 22 is the middle of [20, 24], 70 that of [60, 80]: within 10 % are 20, 22, 24 and 70
     assert found.details["rate_age"] == pytest.approx(4 / 6)
     assert found.details["baseline_age"] == pytest.approx(3 / 6)
@@ -96,25 +96,25 @@ def test_downcoding_learns_from_what_is_published_below() -> None:
     ages = [20] * 4 + [40] * 4 + [60, 61, 62, 63]
     wards = ["cardiac"] * 4 + ["trauma"] * 4 + ["cardiac", "trauma", "cardiac", "trauma"]
     illness = ["heart"] * 4 + ["bone"] * 4 + ["heart", "bone", "heart", "bone"]
-    scene = made(small_table(ages, wards, illness), "identity")
-    tree = scene.table.columns[1].hierarchy
+    context = made(small_table(ages, wards, illness), "identity")
+    tree = context.table.columns[1].hierarchy
     cells = {
         "age": Intervals(np.array([20.0, 40.0, 60.0]), np.array([20.0, 40.0, 63.0])),
         "ward": Nodes(np.array([tree.nodes[name] for name in ("cardiac", "trauma", "Surgery")]), tree),
     }
-    release = replace(scene.release, groups=Groups.from_labels(np.repeat([0, 1, 2], 4)), cells=cells)
-    found = Downcoding().run(replace(scene, release=release), RNG)
+    release = replace(context.release, groups=Groups.of(np.repeat([0, 1, 2], 4)), cells=cells)
+    found = Downcoding().run(replace(context, release=release), RNG)
     assert found.n == 4
     assert found.rate == 1
     assert found.baseline == pytest.approx(0.5)
 
 
 def test_suppressed_rows_are_not_tried() -> None:
-    scene = ward_scene()
-    labels = scene.release.groups.labels.copy()
+    context = ward_context()
+    labels = context.release.groups.labels.copy()
     labels[labels == labels[0]] = -1
-    hidden = replace(scene.release, groups=Groups(labels, scene.release.groups.count))
-    found = Homogeneity().run(Scene(scene.table, hidden, None), RNG)
+    hidden = replace(context.release, groups=Groups(labels, context.release.groups.count))
+    found = Homogeneity().run(AttackContext(context.table, hidden, None), RNG)
     assert found.n == 3
     assert found.rate == 0
 
@@ -126,7 +126,7 @@ def test_suppressed_rows_are_not_tried() -> None:
 def test_excluding_one_value_is_what_trying_all_exclusions_gives(rows: list[tuple[int, int]]) -> None:
     domain = 4
     labels, codes = np.array(rows).T
-    known = ClassValues.of(Groups.from_labels(labels), codes)
+    known = ClassValues.from_codes(Groups.of(labels), codes)
     chance = known.guess_chance_without_one(domain)[known.pair_of]
     for row, code in enumerate(codes):
         counts = np.bincount(codes[labels == labels[row]], minlength=domain)
@@ -149,15 +149,15 @@ def test_not_all_alike_is_what_listing_all_ways_gives(people: int, kinds: int, s
 
 
 def test_homogeneity_by_chance_is_the_mean_of_shuffled_releases() -> None:
-    scene = scene_of("adult", rows=300, k=5)
+    context = context_of("adult", rows=300, k=5)
     rng = np.random.default_rng(1)
     shuffled = []
     for _ in range(100):
-        rest = scene.release.passthrough.assign(income=rng.permutation(scene.release.passthrough["income"]))
-        table = replace(scene.table, frame=scene.table.frame.assign(income=rest["income"]))
-        shuffled.append(Homogeneity().run(Scene(table, replace(scene.release, passthrough=rest), None), rng).rate)
+        rest = context.release.rest.assign(income=rng.permutation(context.release.rest["income"]))
+        table = replace(context.table, frame=context.table.frame.assign(income=rest["income"]))
+        shuffled.append(Homogeneity().run(AttackContext(table, replace(context.release, rest=rest), None), rng).rate)
     error = np.std(shuffled) / np.sqrt(len(shuffled))
-    assert Homogeneity().run(scene, rng).baseline == pytest.approx(np.mean(shuffled), abs=4 * error)
+    assert Homogeneity().run(context, rng).baseline == pytest.approx(np.mean(shuffled), abs=4 * error)
 
 
 # ---- on Adult -----------------------------------------------------------------------------------
@@ -165,7 +165,7 @@ def test_homogeneity_by_chance_is_the_mean_of_shuffled_releases() -> None:
 
 def test_linkage_of_raw_adult_is_the_share_of_distinct_rows() -> None:
     """The specification's 60 %: 18,109 distinct rows of 30,162, each linked once."""
-    found = RecordLinkage().run(scene_of("adult", method="identity"), RNG)
+    found = RecordLinkage().run(context_of("adult", method="identity"), RNG)
     assert found.rate == pytest.approx(18109 / 30162)
     assert found.baseline == pytest.approx(1 / 30162)
 
@@ -173,14 +173,14 @@ def test_linkage_of_raw_adult_is_the_share_of_distinct_rows() -> None:
 @pytest.mark.parametrize(("k", "published"), [(3, 0.204), (5, 0.124), (10, 0.063), (20, 0.033)])
 def test_linkage_of_mondrian_on_adult_is_near_the_published_one(k: int, published: float) -> None:
     """The specification's figures come from another Mondrian; ours lie up to 0.25 percentage points away."""
-    scene = scene_of("adult", k=k)
-    found = RecordLinkage().run(scene, RNG)
+    context = context_of("adult", k=k)
+    found = RecordLinkage().run(context, RNG)
     assert found.rate == pytest.approx(published, abs=0.003)
-    assert found.rate == pytest.approx(linkage_expected_share(scene.table, scene.release))
+    assert found.rate == pytest.approx(linkage_expected_share(context.table, context.release))
     assert found.details["highest_chance_of_a_record"] <= 1 / k
 
 
 def test_homogeneity_falls_with_k_on_adult() -> None:
-    rates = [Homogeneity().run(scene_of("adult", k=k), RNG).rate for k in (5, 20)]
+    rates = [Homogeneity().run(context_of("adult", k=k), RNG).rate for k in (5, 20)]
     # the specification has 43 and 19 % with another Mondrian; ours finds finer classes, so more of one value
     assert rates == pytest.approx([0.4671, 0.2680], abs=5e-5)

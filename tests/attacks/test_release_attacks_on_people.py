@@ -13,7 +13,7 @@ from fedanon.attacks.minimality import Minimality, merged_classes, shuffled_with
 from fedanon.attacks.singling_out import SinglingOut
 from fedanon.data.groups import Groups
 from fedanon.errors import FedanonError
-from tests.attacks.scenes import made, scene_of, small_table
+from tests.attacks.contexts import context_of, made, small_table
 
 
 def test_intersection_leaves_what_all_releases_allow() -> None:
@@ -21,7 +21,7 @@ def test_intersection_leaves_what_all_releases_allow() -> None:
     labels = np.array([0, 1, -1], dtype=np.int32)
     one = Candidates(rows, labels, np.array([[1, 1, 0], [0, 1, 1], [1, 1, 1]], dtype=bool))
     other = Candidates(rows, labels, np.array([[0, 1, 1], [0, 1, 1], [1, 1, 1]], dtype=bool))
-    both = [release.of(rows) for release in (one, other)]
+    both = [release.possible_for(rows) for release in (one, other)]
     assert both[0][2].all()  # a suppressed person may have any value
     found = judge(both[0] & both[1], both, one.classes_of(rows))
     assert found.rate == pytest.approx(1 / 3)
@@ -33,9 +33,9 @@ def test_intersection_leaves_what_all_releases_allow() -> None:
 @pytest.mark.parametrize(("k", "published"), [(3, 0.254), (5, 0.074), (10, 0.008)])
 def test_composition_of_two_hospitals_is_near_the_published_one(k: int, published: float) -> None:
     """Two hospitals share 500 of 3,000 people each: the specification's rates, within the interval of four draws."""
-    scene = scene_of("adult", k=k)
+    context = context_of("adult", k=k)
     attack = Composition(column="occupation")
-    found = [attack.run(scene, np.random.default_rng(seed)) for seed in range(4)]
+    found = [attack.run(context, np.random.default_rng(seed)) for seed in range(4)]
     assert all(one.n == 500 for one in found)
     mean = np.mean([one.rate for one in found])
     reach = np.mean([one.interval[1] - one.interval[0] for one in found]) / 2
@@ -46,25 +46,25 @@ def test_composition_of_two_hospitals_is_near_the_published_one(k: int, publishe
 def test_ten_hospitals_at_ten_give_away_few_occupations() -> None:
     """The goal: a sensitive value is unique for at most 1 % of the people that two of ten hospitals share."""
     attack = CompositionFederation(column="occupation")
-    found = [attack.run(scene_of("adult", k=10), np.random.default_rng(seed)) for seed in range(4)]
+    found = [attack.run(context_of("adult", k=10), np.random.default_rng(seed)) for seed in range(4)]
     assert np.mean([one.rate for one in found]) <= 0.01
     assert all(1300 < one.n < 1700 for one in found)  # a twentieth of 30,162 attends two
 
 
 def test_two_values_in_every_class_stop_composition_of_a_binary_column() -> None:
-    scene = scene_of("adult", rows=2000, k=5, require="l=2:income")
-    found = CompositionFederation(hospitals=4).run(scene, np.random.default_rng(0))
+    context = context_of("adult", rows=2000, k=5, require="l=2:income")
+    found = CompositionFederation(hospitals=4).run(context, np.random.default_rng(0))
     assert found.rate == 0
 
 
 def test_small_tables_get_smaller_hospitals() -> None:
-    found = Composition().run(scene_of("adult", rows=300, k=5), np.random.default_rng(0))
+    found = Composition().run(context_of("adult", rows=300, k=5), np.random.default_rng(0))
     assert found.details["shared"] == pytest.approx(500 * 300 / 5500, abs=1)
     assert found.n == found.details["shared"]
 
 
 def test_quasi_identifiers_alone_single_out_no_one_of_a_class() -> None:
-    found = SinglingOut().run(scene_of("adult", rows=2000, k=5), np.random.default_rng(0))
+    found = SinglingOut().run(context_of("adult", rows=2000, k=5), np.random.default_rng(0))
     assert found.details["rate_by_quasi_identifiers_alone"] == 0
     # columns that are published as they are do
     assert found.interval[0] > found.baseline
@@ -72,7 +72,7 @@ def test_quasi_identifiers_alone_single_out_no_one_of_a_class() -> None:
 
 def test_people_outside_are_no_easier_to_guess_than_members() -> None:
     for attack in (Inference(), Linkability()):
-        found = attack.run(scene_of("adult", rows=2000, method="identity"), np.random.default_rng(0))
+        found = attack.run(context_of("adult", rows=2000, method="identity"), np.random.default_rng(0))
         assert found.interval[0] > found.baseline, attack.title
 
 
@@ -98,12 +98,12 @@ def test_minimality_tells_who_has_the_rarer_value() -> None:
     half has it with equal chance: the belief in those who have it stays 1/2, and so does that of everyone else.
     """
     table = small_table([20, 21, 22, 23, 70, 71, 72, 73], ["cardiac"] * 8, ["flu"] * 4 + ["gout"] * 4)
-    scene = made(table, k=4, require="l=2:illness")
+    context = made(table, k=4, require="l=2:illness")
     with pytest.raises(FedanonError, match="rarer"):
-        Minimality().run(scene, np.random.default_rng(0))  # both are the most common value
+        Minimality().run(context, np.random.default_rng(0))  # both are the most common value
     mixed = small_table([20, 21, 22, 23, 70, 71, 72, 73], ["cardiac"] * 8, ["flu"] * 7 + ["gout"])
-    scene = made(mixed, k=4, require="l=2:illness")
-    found = Minimality(draws=2000).run(scene, np.random.default_rng(0))
+    context = made(mixed, k=4, require="l=2:illness")
+    found = Minimality(draws=2000).run(context, np.random.default_rng(0))
     assert found.n == 1
     assert found.baseline == pytest.approx(1 / 8)
     # one gout among eight always leaves a half with flu alone: the merge says nothing
@@ -117,15 +117,15 @@ def test_minimality_raises_the_belief_where_a_merge_needs_a_reason() -> None:
     with 10/13 * 2/5 = 4/13, instead of 1/4.
     """
     ages, illness = [20, 21, 22, 70, 71, 72, 73, 74], ["flu"] * 3 + ["gout"] * 2 + ["flu"] * 3
-    scene = made(small_table(ages, ["cardiac"] * 3 + ["cancer"] * 5, illness), k=3, require="l=2:illness")
-    found = Minimality(draws=4000).run(scene, np.random.default_rng(0))
+    context = made(small_table(ages, ["cardiac"] * 3 + ["cancer"] * 5, illness), k=3, require="l=2:illness")
+    found = Minimality(draws=4000).run(context, np.random.default_rng(0))
     assert found.n == 2
     assert found.baseline == pytest.approx(1 / 4)
     assert found.rate == pytest.approx(4 / 13, abs=0.02)
 
 
 def test_a_method_is_needed_to_make_releases() -> None:
-    scene = replace(scene_of("adult", rows=300, k=5), anonymizer=None)
+    context = replace(context_of("adult", rows=300, k=5), anonymizer=None)
     for attack in (Composition(), CompositionFederation(), Inference(), Linkability(), SinglingOut()):
         with pytest.raises(FedanonError, match="needs the method"):
-            attack.run(scene, np.random.default_rng(0))
+            attack.run(context, np.random.default_rng(0))

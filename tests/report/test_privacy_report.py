@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from fedanon.attacks.base import AttackResult
-from fedanon.attacks.suite import Report
+from fedanon.attacks.suite import AttackReport
 from fedanon.metrics import evaluate
 from fedanon.privacy.models.population import Population
 from fedanon.privacy.requirements import parse_requirements
@@ -169,7 +169,7 @@ def test_people_are_counted_not_rows(tmp_path: Path) -> None:
 @pytest.mark.parametrize("original", [True, False])
 def test_no_value_of_a_person_is_told(tmp_path: Path, say: Language, original: bool) -> None:
     found = evidence(tmp_path, original=original)
-    attacks = Report([attack("record_linkage", 0.2, 0.1)], {"minimality": "It needs more."})
+    attacks = AttackReport([attack("record_linkage", 0.2, 0.1)], {"minimality": "It needs more."})
     text = render_html(release_report(found, say, attacks=attacks))
     assert not [canary for canary in CANARIES if canary in text]
     assert f'<html lang="{say.code}">' in text
@@ -178,7 +178,7 @@ def test_no_value_of_a_person_is_told(tmp_path: Path, say: Language, original: b
 
 def test_every_section_is_there(tmp_path: Path, say: Language) -> None:
     found = evidence(tmp_path)
-    page = Page(render_html(release_report(found, say, attacks=Report([attack("homogeneity", 0.5, 0.2)], {}))))
+    page = Page(render_html(release_report(found, say, attacks=AttackReport([attack("homogeneity", 0.5, 0.2)], {}))))
     for name in ("claims", "risks", "attacks", "limits", "losses", "columns", "harbor", "impact", "origin"):
         assert say(f"{name}.title") in page.text
     assert page.text.count("☐") == 8, "seven fields, and the words that explain the sign"
@@ -191,7 +191,9 @@ def test_every_section_is_there(tmp_path: Path, say: Language) -> None:
 def test_decimal_commas_everywhere(tmp_path: Path) -> None:
     found = evidence(tmp_path)
     text = Page(
-        render_html(release_report(found, language("pt"), attacks=Report([attack("homogeneity", 0.512, 0.2)], {})))
+        render_html(
+            release_report(found, language("pt"), attacks=AttackReport([attack("homogeneity", 0.512, 0.2)], {}))
+        )
     ).text
     shown = re.sub(r"fedanon [\d.]+|164\.514|[0-9a-f]{64}|--\S+ \S+", "", text)
     assert not re.findall(r"\d\.\d{1,2}\b(?!\d)", shown)
@@ -256,13 +258,15 @@ def test_limits_only_where_they_apply(tmp_path: Path) -> None:
 
 
 def test_attacks_are_shown_with_their_guess(tmp_path: Path) -> None:
-    found = Report(
+    found = AttackReport(
         [attack("homogeneity", 0.5, 0.2), attack("record_linkage", 0.3, 0.299)], {"lira": "It needs a model."}
     )
     gain = largest_gain(found)
     assert gain is not None
     assert gain.attack == "homogeneity"
-    assert largest_gain(Report([attack("homogeneity", 0.2, 0.2)], {})) is None, "an interval about the guess is no gain"
+    assert largest_gain(AttackReport([attack("homogeneity", 0.2, 0.2)], {})) is None, (
+        "an interval about the guess is no gain"
+    )
     document = release_report(evidence(tmp_path), language("en"), attacks=found)
     assert cells(document, "Attacks on the release")[0][:4] == ["Homogeneity", "50 %", "49 to 51 %", "20 %"]
     text = Page(render_html(document)).text
@@ -290,10 +294,10 @@ def test_everything_suppressed(tmp_path: Path, say: Language) -> None:
 def test_pdf_and_same_bytes(tmp_path: Path, say: Language) -> None:
     from fedanon.report.pdf import render_pdf
 
-    document = release_report(evidence(tmp_path), say, attacks=Report([attack("homogeneity", 0.5, 0.2)], {}))
+    document = release_report(evidence(tmp_path), say, attacks=AttackReport([attack("homogeneity", 0.5, 0.2)], {}))
     data = render_pdf(document)
     assert 4 <= pages(data) <= 8
     assert (
-        render_pdf(release_report(evidence(tmp_path), say, attacks=Report([attack("homogeneity", 0.5, 0.2)], {})))
+        render_pdf(release_report(evidence(tmp_path), say, attacks=AttackReport([attack("homogeneity", 0.5, 0.2)], {})))
         == data
     )

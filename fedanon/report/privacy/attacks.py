@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fedanon.attacks import ATTACKS
 from fedanon.attacks.base import AttackResult
-from fedanon.attacks.suite import Report as AttackReport
+from fedanon.attacks.suite import AttackReport
 from fedanon.report.charts import REFERENCE, Panel, Series
 from fedanon.report.document import (
     Block,

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.anonymizers.base import Anonymizer
-from fedanon.attacks.context import Scene
-from fedanon.attacks.suite import Report as AttackReport
-from fedanon.attacks.suite import attack_scene, suite
+from fedanon.attacks.context import AttackContext
+from fedanon.attacks.suite import AttackReport, run_attacks, select_attacks
 from fedanon.data.cells import Cells
 from fedanon.data.schema import Schema
 from fedanon.data.table import Table
@@ -162,4 +161,6 @@ class ReleaseEvidence:
         """Try every attack on a release; None without the original."""
         if self.matched is None or self.release is None:
             return None
-        return attack_scene(Scene(self.matched, self.release, self.anonymizer, SEED), suite("release"), on_attack)
+        return run_attacks(
+            AttackContext(self.matched, self.release, self.anonymizer, SEED), select_attacks("release"), on_attack
+        )

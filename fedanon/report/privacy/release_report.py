@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fedanon._version import __version__
-from fedanon.attacks.suite import Report as AttackReport
+from fedanon.attacks.suite import AttackReport
 from fedanon.data.lint import Lookalike, safe_harbor
 from fedanon.data.schema import Role
 from fedanon.report.document import Block, Document, Facts, Note

@@ -1,4 +1,4 @@
-"""Scenes the tests of attacks share."""
+"""Contexts the tests of attacks share."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from fedanon.anonymizers import ANONYMIZERS
-from fedanon.attacks.context import Scene
+from fedanon.attacks.context import AttackContext
 from fedanon.data.schema import Schema
 from fedanon.data.table import Table
 from fedanon.datasets import load
@@ -21,15 +21,15 @@ def table_of(dataset: str, rows: int | None = None) -> Table:
 
 
 @cache
-def scene_of(
+def context_of(
     dataset: str, *, rows: int | None = None, method: str = "mondrian", seed: int = 0, **settings: Any
-) -> Scene:
+) -> AttackContext:
     return made(table_of(dataset, rows), method, seed=seed, **settings)
 
 
-def made(table: Table, method: str = "mondrian", *, seed: int = 0, **settings: Any) -> Scene:
+def made(table: Table, method: str = "mondrian", *, seed: int = 0, **settings: Any) -> AttackContext:
     anonymizer = ANONYMIZERS[method](**settings)
-    return Scene(table, anonymizer.anonymize(table, rng=seed), anonymizer, seed)
+    return AttackContext(table, anonymizer.anonymize(table, rng=seed), anonymizer, seed)
 
 
 SMALL = {
