@@ -57,7 +57,7 @@ def _claim(component: Any) -> str:
 
 
 def _describe(name: str, component: Any) -> dict[str, Any]:
-    from fedanon.fields import describe
+    from fedanon.fields import default_of, describe
 
     hints = get_type_hints(component)
     return {
@@ -69,7 +69,7 @@ def _describe(name: str, component: Any) -> dict[str, Any]:
         "parameters": [
             {
                 "name": entry.name,
-                "default": "required" if entry.default is MISSING else entry.default,
+                "default": "required" if default_of(entry) is MISSING else default_of(entry),
                 "accepts": describe(entry, hints[entry.name]),
                 "help": entry.metadata.get("help", ""),
             }

@@ -13,7 +13,7 @@ from typing import Any
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.anonymizers.base import Anonymizer, takes_k
 from fedanon.errors import ConfigError, DataError
-from fedanon.fields import build
+from fedanon.fields import build, default_of
 from fedanon.harness.cells import Cell
 from fedanon.harness.comparison import Published, read_published
 from fedanon.harness.tasks import TASKS
@@ -167,7 +167,9 @@ def _methods(name: str, task: type[Task], grid: Mapping[str, Any]) -> list[dict[
 def _is_in(group: str, method: type[Anonymizer], adjusted: bool) -> bool:
     """Whether a method belongs to a group."""
     if issubclass(method, Perturbative):
-        return group == "perturbative" and (adjusted or not any(entry.default is MISSING for entry in fields(method)))
+        return group == "perturbative" and (
+            adjusted or not any(default_of(entry) is MISSING for entry in fields(method))
+        )
     return group == "all" or (group == "mixed" and not method.numeric_only)
 
 
