@@ -32,9 +32,9 @@ def methods(k: int) -> Iterator[Anonymizer]:
 
 def shares(anonymizer: Anonymizer, rows: int) -> list[float]:
     """The share where xgboost puts the thresholds, and the share as sent."""
-    table = load("adult_numeric" if anonymizer.numeric_only else "adult").take(range(rows))
+    table = load("adult_numeric" if anonymizer.numeric_only else "adult").select_rows(range(rows))
     context = AttackContext(table, anonymizer.anonymize(table, rng=0), anonymizer)
-    attacks = [TreeLeakage(rounds=10, clients=2, thresholds=place) for place in ("values", "between")]
+    attacks = [TreeLeakage(rounds=10, nodes=2, thresholds=place) for place in ("values", "between")]
     return [attack.run(context, context.rng("tree_leakage")).rate for attack in attacks]
 
 

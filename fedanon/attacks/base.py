@@ -1,4 +1,9 @@
-"""Attack: what someone tries who has a release, a model or a place in the federation, and how often it works."""
+"""Attack: what someone tries who holds a release, a model or a place in the federation, and how often it succeeds.
+
+An attack runs on an :class:`~fedanon.attacks.context.AttackContext` and returns a :class:`Finding`: the rate of
+success, its 95 % interval, and the rate of someone who lacks what is attacked. A rate means nothing without that
+baseline.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +27,7 @@ class NotApplicableError(FedanonError):
 
 @dataclass(frozen=True)
 class Finding:
-    """What an attack found.
+    """The outcome of an attack.
 
     Parameters
     ----------
@@ -48,24 +53,24 @@ class Finding:
         clusters: NDArray[Any] | None = None,
         details: Mapping[str, float] | None = None,
     ) -> Finding:
-        """From the success (or its chance) of every try; ``clusters`` numbers what tries hang together by."""
+        """From the success (or its chance) of every try; tries with the same number in ``clusters`` are dependent."""
         n = len(successes)
         if n == 0:
             raise NotApplicableError("The release publishes no row the attack could be tried on.")
-        # a sum of chances may round to more than all tries
+        # a sum of chances may round to more than the number of tries
         rate = min(float(successes.sum()) / n, 1.0)
-        interval = wilson(rate * n, n) if clusters is None else by_cluster(successes, clusters)
+        interval = wilson_interval(rate * n, n) if clusters is None else interval_by_cluster(successes, clusters)
         return cls(rate, baseline, (min(interval[0], rate), max(interval[1], rate)), n, details or {})
 
     @property
     def lift(self) -> float | None:
-        """How many times as often as by guessing; None where a guess never succeeds."""
+        """Rate over baseline; None where a guess never succeeds."""
         return self.rate / self.baseline if self.baseline > 0 else None
 
 
 @dataclass(frozen=True)
 class AttackResult:
-    """A finding with what it takes to find it again."""
+    """A finding together with what it takes to reproduce it."""
 
     attack: str
     title: str
@@ -80,17 +85,17 @@ class AttackResult:
     details: Mapping[str, float]
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """As a dictionary that JSON can hold."""
         return asdict(self)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Attack(ABC):
-    """Base of all attacks; parameters are keyword-only dataclass fields."""
+    """Base class of all attacks; parameters are keyword-only dataclass fields."""
 
-    #: its name for people
+    #: name shown to people
     title: ClassVar[str]
-    #: what it means if the attack succeeds, one plain sentence without numbers
+    #: what a success means: one plain sentence without numbers
     meaning: ClassVar[str]
     #: what is attacked
     target: ClassVar[Literal["release", "model", "federation"]]
@@ -100,11 +105,11 @@ class Attack(ABC):
 
     @abstractmethod
     def run(self, context: AttackContext, rng: np.random.Generator) -> Finding:
-        """Try it; raise NotApplicableError where the context lacks what it needs."""
+        """Run the attack; raise NotApplicableError where the context lacks what it needs."""
 
 
 def require_members(context: AttackContext) -> Members:
-    """The members of a context and people outside; NotApplicableError where there is no method or no one."""
+    """Return the context's members and control; raise NotApplicableError without a method or without people."""
     if context.anonymizer is None:
         raise NotApplicableError("It needs the method, to make a release that some people are not in.")
     members = context.members
@@ -114,14 +119,12 @@ def require_members(context: AttackContext) -> Members:
     return members
 
 
-# ---- 95 % intervals of rates ---------------------------------------------------------------------
-
 #: the 97.5 % quantile of the normal distribution
 Z = 1.959963984540054
 
 
-def wilson(successes: float, n: float) -> tuple[float, float]:
-    r"""Wilson's score interval of a proportion, (0, 1) without tries.
+def wilson_interval(successes: float, n: float) -> tuple[float, float]:
+    r"""Compute Wilson's 95 % score interval of a proportion; (0, 1) without tries.
 
     .. math:: \frac{1}{1 + z^2/n}\left(p + \frac{z^2}{2n} \pm z\sqrt{\frac{p(1-p)}{n} + \frac{z^2}{4n^2}}\right)
 
@@ -134,12 +137,12 @@ def wilson(successes: float, n: float) -> tuple[float, float]:
     middle = share + Z * Z / (2 * n)
     reach = Z * math.sqrt(max(share * (1 - share), 0.0) / n + Z * Z / (4 * n * n))
     scale = 1 + Z * Z / n
-    # rounding must not put the share itself outside
+    # rounding must not push the share itself outside
     return max(0.0, min(share, (middle - reach) / scale)), min(1.0, max(share, (middle + reach) / scale))
 
 
-def clustered(successes: NDArray[Any], tries: NDArray[Any]) -> tuple[float, float]:
-    r"""Wilson's interval where tries hang together, as those on the people of one equivalence class do.
+def clustered_interval(successes: NDArray[Any], tries: NDArray[Any]) -> tuple[float, float]:
+    r"""Compute Wilson's interval of dependent tries, such as those on the people of one equivalence class.
 
     The number of tries is replaced by the number of independent ones that would vary as much,
 
@@ -151,22 +154,22 @@ def clustered(successes: NDArray[Any], tries: NDArray[Any]) -> tuple[float, floa
 
     Parameters
     ----------
-    successes, tries : of every cluster; successes may be fractional.
+    successes, tries : per cluster; successes may be fractional.
     """
     tried = tries > 0
     hits, sizes = np.asarray(successes, dtype=np.float64)[tried], np.asarray(tries, dtype=np.float64)[tried]
     n, clusters = float(sizes.sum()), len(sizes)
     if clusters < 2:
-        return wilson(float(hits.sum()) / n, 1.0) if clusters else wilson(0.0, 0.0)
+        return wilson_interval(float(hits.sum()) / n, 1.0) if clusters else wilson_interval(0.0, 0.0)
     share = min(max(float(hits.sum()) / n, 0.0), 1.0)
     spread = share * (1 - share)
     effective = float(clusters)
     if spread > 0:
         variance = clusters / (clusters - 1) * float(np.square(hits - share * sizes).sum()) / n**2
         effective = n if variance * n <= spread else spread / variance
-    return wilson(share * effective, effective)
+    return wilson_interval(share * effective, effective)
 
 
-def by_cluster(successes: NDArray[Any], labels: NDArray[Any]) -> tuple[float, float]:
-    """:func:`clustered` from the success of every try and the number of its cluster."""
-    return clustered(np.bincount(labels, weights=successes), np.bincount(labels))
+def interval_by_cluster(successes: NDArray[Any], labels: NDArray[Any]) -> tuple[float, float]:
+    """Compute :func:`clustered_interval` from the success of every try and the number of its cluster."""
+    return clustered_interval(np.bincount(labels, weights=successes), np.bincount(labels))

@@ -1,4 +1,9 @@
-"""Downcoding: a generalised cell is replaced by a finer one, learned from the rest of the release."""
+"""Downcoding: a generalized cell is replaced by a finer one, learned from the rest of the release.
+
+Knows: the release alone. Does: learns from the records that publish something finer how it goes with the columns that
+are published as they are, and guesses the child of every generalized node. Judged by: the share of children guessed
+right.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +27,12 @@ from fedanon.types import FloatArray, IntArray
 @ATTACKS.register("downcoding")
 @dataclass(frozen=True, kw_only=True)
 class Downcoding(Attack):
-    r"""Share of the generalised categorical cells that are replaced by the right child of the published node.
+    r"""Share of the generalized categorical cells that are replaced by the right child of the published node.
 
-    The attacker has the release alone (after Cohen 2022). Records that publish column j below a node v tell how its
+    The attacker has the release alone (after Cohen 2022). Records that publish column j below a node v show how its
     children go with the columns that are published as they are; naive Bayes gives the chance :math:`p_{rc}` of child c
-    for each record r that publishes v itself, and the likeliest is guessed. Baseline: the child that is most common in
-    the release, for every record.
+    for each record r that publishes v itself, and the likeliest child is guessed. Baseline: the child that is most
+    common in the release, for every record.
 
     The detail ``rate_if_minimal`` adds what is known if cells are the smallest that cover their class: its records R
     are then not all below one child, so
@@ -40,8 +45,8 @@ class Downcoding(Attack):
     target = "release"
 
     def run(self, context: AttackContext, rng: np.random.Generator) -> Finding:
-        """Guess the child of every generalised cell."""
-        guesses = list(_guesses(context))
+        """Guess the child of every generalized cell."""
+        guesses = list(_guess_children(context))
         if not guesses:
             raise NotApplicableError("The release publishes no generalised categorical cell.")
         hits, minimal, prior, classes = (np.concatenate(part) for part in zip(*guesses, strict=True))
@@ -50,11 +55,13 @@ class Downcoding(Attack):
         return Finding.from_tries(hits, float(prior.mean()), clusters=classes, details=details)
 
 
-def _guesses(context: AttackContext) -> Iterator[tuple[FloatArray, FloatArray, FloatArray, IntArray]]:
-    """For every published node: hits, those of an attacker who counts on minimality, those of the prior; classes."""
+def _guess_children(context: AttackContext) -> Iterator[tuple[FloatArray, FloatArray, FloatArray, IntArray]]:
+    """Yield per published node: hits, hits of an attacker who relies on minimality, hits of the prior, and classes."""
     release = context.release
     rows = np.flatnonzero(~release.suppressed)
-    evidence = [values_of([release.rest], release.schema, str(name))[0][0][rows] for name in release.rest.columns]
+    evidence = [
+        values_of([release.passthrough], release.schema, str(name))[0][0][rows] for name in release.passthrough.columns
+    ]
     for column, below in enumerate(context.table.columns):
         cells = release.cells[below.name]
         if not isinstance(cells, Nodes):
@@ -70,7 +77,7 @@ def _guesses(context: AttackContext) -> Iterator[tuple[FloatArray, FloatArray, F
 
 @dataclass(frozen=True, eq=False)
 class _Task:
-    """One node of one column: who publishes it (asked), and who publishes something below it (known)."""
+    """One node of one column: which records publish it (asked), and which publish something below it (known)."""
 
     tree: Hierarchy
     node: int
@@ -80,18 +87,18 @@ class _Task:
     known: NDArray[np.int64]
 
     def child_of(self, leaf: IntArray) -> IntArray:
-        """Number of the child above each leaf, -1 for leaves that are not below the node."""
+        """Return the number of the child above each leaf, -1 for leaves that are not below the node."""
         inside = (leaf >= self.tree.first[self.node]) & (leaf <= self.tree.last[self.node])
         return np.where(inside, np.searchsorted(self.tree.first[self.children], leaf, side="right") - 1, -1)
 
     def prior(self) -> FloatArray:
-        """How common the children are in the release; if none is published, how many leaves they have."""
+        """Count each child in the release; if none is published, count its leaves."""
         counts = np.bincount(self.child[self.known], minlength=len(self.children)).astype(np.float64)
         return counts if counts.any() else self.tree.leaf_counts[self.children].astype(np.float64)
 
 
 def _tasks(tree: Hierarchy, node: IntArray) -> Iterator[_Task]:
-    """One task for every node that is published and has several children."""
+    """Yield a task for every node that is published and has several children."""
     for wanted in np.unique(node[node >= tree.n_leaves]).tolist():
         children = np.flatnonzero(tree.parent[:-1] == wanted).astype(np.int32)
         children = children[np.argsort(tree.first[children])]
@@ -103,24 +110,21 @@ def _tasks(tree: Hierarchy, node: IntArray) -> Iterator[_Task]:
 
 
 def not_all_alike(chances: FloatArray, classes: NDArray[np.int32]) -> FloatArray:
-    """The chances of each record once it is known that the records of a class are not all of one kind."""
+    """Update the chances of each record, given that the records of a class are not all of one kind."""
     groups = Groups.from_labels(classes)
     alike = np.exp(groups.total(np.log(np.maximum(chances, 1e-300))))
     possible = 1 - alike.sum(axis=1)
-    # a single record, or all but certainty that all are alike: the knowledge cannot be used
+    # a single record, or near certainty that all are alike: the knowledge cannot be used
     usable = (groups.sizes > 1) & (possible > 1e-9)
     rest = (chances - alike[groups.labels]) / np.where(usable, possible, 1.0)[groups.labels, None]
     return np.where(usable[groups.labels, None], rest, chances)
 
 
 def _hits(chances: FloatArray, true: IntArray) -> FloatArray:
-    """The chance that the likeliest kind, drawn where several are, is the true one."""
+    """Compute the chance that the likeliest kind, drawn where several are, is the true one."""
     best = chances >= chances.max(axis=1, keepdims=True)
     own = best[np.arange(len(best)), true] & (true >= 0)
     return np.asarray(own / best.sum(axis=1))
-
-
-# ---- Naive Bayes over small numbers --------------------------------------------------------------
 
 
 def child_chances(
@@ -130,18 +134,18 @@ def child_chances(
     asked: NDArray[np.int64],
     kinds: int,
 ) -> FloatArray:
-    r"""Chance of every kind for the records ``asked``.
+    r"""Compute by naive Bayes the chance of every kind for the records ``asked``.
 
     .. math:: P(c \mid x) \propto (n_c + 1) \prod_j \frac{n_{c x_j} + 1}{n_c + D_j}
 
-    with :math:`n_c` of the known records of kind c, :math:`n_{cx}` of them with value x in column j, which has
-    :math:`D_j` values (Laplace's smoothing).
+    with :math:`n_c` known records of kind c, :math:`n_{cx}` of them with value x in column j, which has :math:`D_j`
+    values (Laplace's smoothing).
 
     Parameters
     ----------
-    evidence : for every column the number of its value in each record.
+    evidence : per column, the number of its value in each record.
     known, kind : records whose kind is known, and their kinds.
-    asked : records whose kind is asked for.
+    asked : records whose kind is guessed.
     kinds : number of kinds.
     """
     counts = np.bincount(kind, minlength=kinds).astype(np.float64)

@@ -1,4 +1,9 @@
-"""Gradient inversion: what the update of a logistic regression tells of the rows behind it."""
+"""Gradient inversion: what the update of a logistic regression reveals of the rows behind it.
+
+Knows: the first gradient of a batch, or what a node sends in its place; the labels of the batch; the marginals of the
+table. Does: divides the gradient by that of the intercept, which for a single row is the row itself. Judged by: the
+share of raw values, over people and columns, that are read off right.
+"""
 
 from __future__ import annotations
 
@@ -24,37 +29,26 @@ from fedanon.models.target import Labels, target
 from fedanon.release.release import Release
 from fedanon.types import FloatArray
 
+Features = NDArray[np.float32]
 #: of coefficients and intercept
 Gradient = tuple[FloatArray, float]
 
 #: larger batches that are tried too
 BATCHES = (8, 32)
-#: of a simulated federation, one of which sends the update whose zeros are looked at
-CLIENTS = 10
+#: nodes of a simulated federation, one of which sends the update whose zeros are read
+NODES = 10
+#: categories with fewer rows rest on few
 FEW = 5
-
-
-@dataclass(frozen=True, eq=False)
-class Batch:
-    """Training rows as they stand."""
-
-    rows: Features
-    target: Labels
-    n_instances: int = 1
-
-    def instance(self, round_number: int) -> int:
-        """The only one."""
-        return 0
-
-    def features(self, round_number: int) -> Features:
-        """All rows."""
-        return self.rows
+#: a number that is not whole is right within this share of its declared range
+CLOSE = 1e-3
+#: categories whose weights differ by less, relative to the largest, count as equally likely
+LEVEL = 0.01
 
 
 @ATTACKS.register("gradient_inversion")
 @dataclass(frozen=True, kw_only=True)
 class GradientInversion(Attack):
-    r"""Values read off the first gradient of a batch of published rows.
+    r"""Share of the raw values that are read off the first gradient of a batch of published rows.
 
     The gradient of the mean log-loss is :math:`g_w = \frac1B \sum_i r_i x_i` and :math:`g_b = \frac1B \sum_i r_i` with
     the residuals :math:`r_i = p_i - y_i`, so
@@ -63,8 +57,8 @@ class GradientInversion(Attack):
 
     is the row itself if the batch is one row (Zhu et al. 2019, Geiping et al. 2020). In a larger batch numbers are read
     off that mean; at the first gradient people of the two labels push coefficients apart, so the category of a person
-    is that of the largest push in the direction of the own label. Rate: share of the batch's raw values, over people
-    and columns, that are guessed right; baseline: the commonest value of every column.
+    is the one pushed most in the direction of their label. Rate: share of the batch's raw values, over people and
+    columns, that are guessed right; baseline: the commonest value of every column.
     """
 
     title = "Gradient inversion"
@@ -75,7 +69,7 @@ class GradientInversion(Attack):
     tries: int = parameter(300, help="number of batches", at_least=1)
 
     def run(self, context: AttackContext, rng: np.random.Generator) -> Finding:
-        """Invert the gradients of random batches, and what a client would send."""
+        """Invert the gradients of random batches, and what a node would send."""
         labels_of(context.table)
         node = PublishedRows.from_release(context.table, context.release)
         if len(node.features) < self.batch:
@@ -84,12 +78,13 @@ class GradientInversion(Attack):
         right = node.guessed(people, gradient)
         baseline = float(node.decoder.right(node.decoder.commonest, node.truth[people.ravel()]).mean())
         clusters = np.repeat(np.arange(len(people)), right.size // len(people))
-        details = {"whole_records": float(right.all(axis=1).mean())} | _more(node, self.tries, rng) | _presence(context)
+        details = {"whole_records": float(right.all(axis=1).mean())}
+        details |= _try_variants(node, self.tries, rng) | _read_presence(context)
         return Finding.from_tries(right.ravel().astype(float), baseline, clusters=clusters, details=details)
 
 
-def _more(node: PublishedRows, tries: int, rng: np.random.Generator) -> dict[str, float]:
-    """Other batches, what our model sends in place of a gradient, and the published rows themselves."""
+def _try_variants(node: PublishedRows, tries: int, rng: np.random.Generator) -> dict[str, float]:
+    """Try other batches, what our model sends in place of a gradient, and the published rows themselves."""
     alone = node.batches(1, tries, rng)
     published = node.decoder.values(node.features[alone[:, 0]])
     details = {
@@ -104,7 +99,7 @@ def _more(node: PublishedRows, tries: int, rng: np.random.Generator) -> dict[str
 
 
 def gradient(rows: Features, labels: Labels) -> Gradient:
-    """Of the mean log-loss at zero, where every probability is one half."""
+    """Compute the gradient of the mean log-loss at zero, where every probability is one half."""
     residual = 0.5 - labels
     return residual @ rows / len(rows), float(residual.mean())
 
@@ -127,34 +122,34 @@ class PublishedRows:
 
     @classmethod
     def from_release(cls, table: Table, release: Release) -> PublishedRows:
-        """The rows a release publishes of a table."""
+        """Pair the rows that a release publishes with those of its table."""
         encoding = Encoding.of(table.schema)
         decoder = Decoder(encoding, encoding.table(table))
         truth = decoder.values(decoder.raw)[~release.suppressed]
         return cls(encoding.release(release), target(release, release.schema), truth, decoder)
 
     def batches(self, size: int, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Numbers of the rows of disjoint random batches, one batch a line."""
+        """Draw disjoint random batches: numbers of rows, one batch per line."""
         people = rng.permutation(len(self.features))[: count * size]
         return people[: len(people) // size * size].reshape(-1, size)
 
     def guessed(self, people: NDArray[np.int64], sent: Callable[[Features, Labels], Gradient]) -> NDArray[np.bool_]:
-        """Which values of the people of every batch are guessed right, people x columns."""
+        """Return which values of the people of every batch are guessed right, people x columns."""
         rows = [self._read(*sent(self.features[batch], self.labels[batch]), self.labels[batch]) for batch in people]
         return self.decoder.right(self.decoder.values(np.concatenate(rows)), self.truth[people.ravel()])
 
     def update(self, rows: Features, labels: Labels) -> Gradient:
-        """What the federation's model sends, read as a gradient.
+        """Return what the federation's model sends, read as a gradient.
 
         On one row its steps move the coefficients along the row, the intercept by another amount. But the features of
-        a categorical column sum to one, so their coefficients tell the scale.
+        a categorical column sum to one, so their coefficients reveal the scale.
         """
         moved, intercept = update(rows, labels)
         category = self.decoder.categorical
         return -moved, float(-moved[category[0]].sum()) if category else -intercept
 
     def _read(self, slope: FloatArray, scale: float, labels: Labels) -> FloatArray:
-        """The features of each person of a batch, as far as its gradient tells; categories by weights of any scale."""
+        """Read the features of each person of a batch off its gradient; categories as weights of any scale."""
         towards = np.where(labels == 1, -1.0, 1.0)[:, None] * slope
         read = np.maximum(towards, 0.0)
         numeric = self.decoder.numeric
@@ -163,8 +158,25 @@ class PublishedRows:
         return read
 
 
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Training rows as they are, in the form a model expects."""
+
+    rows: Features
+    target: Labels
+    n_instances: int = 1
+
+    def instance(self, round_number: int) -> int:
+        """The only one."""
+        return 0
+
+    def features(self, round_number: int) -> Features:
+        """All rows."""
+        return self.rows
+
+
 def update(rows: Features, labels: Labels) -> Gradient:
-    """How one round of the federation's model moves coefficients and intercept from zero."""
+    """Compute how one round of the federation's model moves coefficients and intercept from zero."""
     model, rng = LogisticRegression(), np.random.default_rng(0)
     start = model.initial(rows.shape[1])
     sent = model.train(start, Batch(rows, labels), round_number=1, rng=rng, state=LocalState())
@@ -172,11 +184,11 @@ def update(rows: Features, labels: Labels) -> Gradient:
     return coefficients, float(intercept[0])
 
 
-def _presence(context: AttackContext) -> dict[str, float]:
-    """A coefficient of a category moves if and only if a published row may have it."""
+def _read_presence(context: AttackContext) -> dict[str, float]:
+    """Read off which categories a node has: a coefficient moves just where a published row may have its category."""
     table, release = context.table, context.release
     if context.anonymizer is not None:
-        table = table.take(partition.iid(table, min(CLIENTS, table.n_persons), context.rng("gradient"))[0])
+        table = table.select_rows(partition.iid(table, min(NODES, table.n_persons), context.rng("gradient"))[0])
         release = context.make_release(table, "gradient")
     node = PublishedRows.from_release(table, release)
     if not node.decoder.categorical or not len(node.features):
@@ -186,24 +198,14 @@ def _presence(context: AttackContext) -> dict[str, float]:
     present = (node.decoder.raw[:, columns] > 0).any(axis=0)
     rows = (node.features[:, columns] > 0).sum(axis=0)
     return {
-        "categories_told_present_or_absent": float(np.mean(moved == present)),
+        "categories_known_present_or_absent": float(np.mean(moved == present)),
         "categories_resting_on_fewer_than_5_rows": float(np.mean((rows > 0) & (rows < FEW))),
     }
 
 
-# ---- Decoding ------------------------------------------------------------------------------------
-
-Features = NDArray[np.float32]
-
-#: a number that is not whole is right within this share of its declared range
-CLOSE = 1e-3
-#: categories whose weights differ less, relative to the largest, count as equally likely
-LEVEL = 0.01
-
-
 @dataclass(frozen=True, eq=False)
 class Decoder:
-    """Reads values off features; where several categories are as likely, the commonest of the table is guessed.
+    """Reads values off features; where several categories are equally likely, the commonest of the table is guessed.
 
     Parameters
     ----------
@@ -216,7 +218,7 @@ class Decoder:
 
     @cached_property
     def places(self) -> list[slice]:
-        """Where the features of every column stand."""
+        """Where the features of every column are."""
         return places_of(self.encoding)
 
     @cached_property
@@ -227,22 +229,22 @@ class Decoder:
 
     @cached_property
     def categorical(self) -> list[slice]:
-        """Where the features of every categorical column stand."""
+        """Where the features of every categorical column are."""
         columns = zip(self.encoding.attributes, self.places, strict=True)
         return [place for attribute, place in columns if not isinstance(attribute, Numeric)]
 
     def values(self, rows: NDArray[np.floating]) -> FloatArray:
-        """One value a column: the number of the category, or the number's place in the declared range."""
+        """Read one value per column: the number of the category, or the number's place in the declared range."""
         return np.column_stack([self._value(rows[:, place], i) for i, place in enumerate(self.places)])
 
     @cached_property
     def commonest(self) -> FloatArray:
-        """The value most people have, of every column: the best guess without anything to look at."""
+        """The value most people have, per column: the best guess without a gradient."""
         found = [np.unique(column, return_counts=True) for column in self.values(self.raw).T]
         return np.array([values[int(np.argmax(counts))] for values, counts in found])
 
     def right(self, guesses: FloatArray, truth: FloatArray) -> NDArray[np.bool_]:
-        """Which guesses are the true values."""
+        """Return which guesses are the true values."""
         return np.asarray(np.abs(guesses - truth) <= self._tolerances)
 
     @cached_property
@@ -266,7 +268,7 @@ def _tolerance(attribute: Numeric) -> float:
 
 
 def places_of(encoding: Encoding) -> list[slice]:
-    """Where the features of every column stand."""
+    """Find where the features of every column are."""
     widths = [1 if isinstance(a, Numeric) else len(CategoricalColumn(a).values) for a in encoding.attributes]
     ends = np.cumsum(widths).tolist()
     return [slice(end - width, end) for width, end in zip(widths, ends, strict=True)]

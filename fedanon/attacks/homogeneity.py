@@ -1,4 +1,9 @@
-"""Homogeneity: whoever is in a class that holds one sensitive value has it."""
+"""Homogeneity and background knowledge: what the class of a person reveals of their sensitive value.
+
+Knows: the quasi-identifiers of a person, hence their class. Does: reads off the only value of the class
+(:class:`Homogeneity`), or guesses its most common one (:class:`BackgroundKnowledge`). Judged by: the share of people
+whose value is certain, or guessed right.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +25,8 @@ from fedanon.types import FloatArray, IndexArray
 class Homogeneity(Attack):
     r"""Share of the published people whose class holds one single sensitive value (Machanavajjhala et al. 2007).
 
-    Their value is known for certain, although no one is linked to a record. Without the release no value would be
-    certain, so guessing says nothing here; the baseline is what classes of the same sizes, filled at random, give:
+    Their value is certain, although no one is linked to a record. Without the release no value would be certain, so
+    guessing is no baseline here; it is what classes of the same sizes give if they are filled at random:
 
     .. math:: \frac1n \sum_c n_c \sum_v \binom{N_v}{n_c} \Big/ \binom{n}{n_c}
 
@@ -35,13 +40,13 @@ class Homogeneity(Attack):
     column: str = parameter("", help="sensitive column; the schema's first by default")
 
     def run(self, context: AttackContext, rng: np.random.Generator) -> Finding:
-        """Count the people of classes with one value."""
+        """Count the people in classes with one value."""
         classes = context.release.classes
         pair = sensitive_pair(context.table, context.release, self.column)
         known = pair.by_class(classes)
         alone = known.distinct == 1
         certain = pair.hits(classes, alone[known.labels].astype(np.float64))
-        baseline = _by_chance(known, classes.sizes)
+        baseline = _expected_by_chance(known, classes.sizes)
         details = {
             "classes": float(classes.count),
             "classes_with_one_value": float(alone.sum()),
@@ -52,8 +57,8 @@ class Homogeneity(Attack):
         return Finding.from_tries(certain, baseline, clusters=labels, details=details)
 
 
-def _by_chance(known: ClassValues, sizes: IndexArray) -> float:
-    """Expected share of people in classes with one value if the published values were dealt out anew."""
+def _expected_by_chance(known: ClassValues, sizes: IndexArray) -> float:
+    """Compute the expected share of people in classes with one value if the published values were dealt out anew."""
     have = np.bincount(known.codes, weights=known.counts)
     n = int(have.sum())
     log_factorial = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, n + 1)))])
@@ -67,9 +72,6 @@ def _by_chance(known: ClassValues, sizes: IndexArray) -> float:
     return float(min((share[people] * sizes).sum() / n, 1.0))
 
 
-# ---- Background knowledge ------------------------------------------------------------------------
-
-
 @ATTACKS.register("background_knowledge")
 @dataclass(frozen=True, kw_only=True)
 class BackgroundKnowledge(Attack):
@@ -78,9 +80,9 @@ class BackgroundKnowledge(Attack):
     .. math:: \frac1n \sum_c \max_v n_{cv}
 
     The attacker knows the quasi-identifiers of the person, so the class, and draws among equally common values.
-    Baseline: the most common value of all that is published. Where there are more than two values, the details tell
-    the same for an attacker who also knows one value that the person does not have, any of the others with equal
-    chance (Machanavajjhala et al. 2007, instance-level background knowledge).
+    Baseline: the most common value of the whole release. Where there are more than two values, the details report the
+    same for an attacker who also knows one value that the person does not have, any of the others with equal chance
+    (Machanavajjhala et al. 2007, instance-level background knowledge).
     """
 
     title = "Background knowledge"
@@ -93,7 +95,7 @@ class BackgroundKnowledge(Attack):
         """Guess for everyone."""
         classes = context.release.classes
         pair = sensitive_pair(context.table, context.release, self.column)
-        everyone = Groups.of(np.where(classes.suppressed, -1, 0))
+        everyone = Groups.from_labels(np.where(classes.suppressed, -1, 0))
         details = {"values": float(pair.size)}
         if pair.size > 2:
             details["rate_knowing_one_not"] = float(_hits(pair, classes, without_one=True).mean())

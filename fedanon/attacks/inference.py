@@ -1,4 +1,10 @@
-"""Inference: the sensitive value of a person is guessed from the released records that are most like them."""
+"""Inference and linkability: attacks by the released records nearest to a person.
+
+Knows: the quasi-identifiers of a person, all of them (:class:`Inference`), or in two separate halves
+(:class:`Linkability`). Does: finds the nearest released records, and takes their most common sensitive value, or checks
+whether both halves lead to the same record. Judged by: the rate on people in the release against that on people
+outside.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +25,12 @@ from fedanon.metrics.distances import record_distances
 from fedanon.release.release import Release
 from fedanon.types import FloatArray
 
-#: a column with more values than this is no matter of guessing one of them
+#: a column with more values than this cannot be guessed by naming one of them
 MOST_VALUES = 1000
+#: how many distances are held in memory at once
+CHUNK = 4_000_000
+#: distances that differ by rounding alone are equal
+ROUNDING = 1e-9
 
 
 @ATTACKS.register("inference")
@@ -31,9 +41,9 @@ class Inference(Attack):
     .. math:: \frac1n \sum_i \Big[ s_i = \arg\max_v \sum_{c \in N(i)} n_{cv} \Big]
 
     over the classes :math:`N(i)` nearest to person i by all quasi-identifiers; equally common values are drawn from.
-    Baseline: the same guess for people who are not in the release. What can be told of them follows from what the
+    Baseline: the same guess for people who are not in the release. What is guessed of them follows from what the
     release says of the population, not from their own record, so only the difference is a leak (Giomi et al. 2023,
-    whose code takes a naive guess for the baseline instead). The detail ``majority``: everyone has the commonest value.
+    whose code takes a naive guess as the baseline instead). The detail ``majority``: the commonest value for everyone.
     """
 
     title = "Inference"
@@ -44,24 +54,24 @@ class Inference(Attack):
     column: str = parameter("", help="sensitive column; the schema's first by default")
 
     def run(self, context: AttackContext, rng: np.random.Generator) -> Finding:
-        """Guess for members and for people of the control."""
+        """Guess for members and for the control."""
         name = sensitive_column(context.table.schema, self.column)
         members = require_members(context)
-        frames = members.release.rest, members.table.frame, members.control.frame
+        frames = members.release.passthrough, members.table.frame, members.control.frame
         (published, inside, outside), _, size = values_of(frames, context.table.schema, name)
         if size > MOST_VALUES:
             raise NotApplicableError(f"The column {name!r} has {size} different values.")
-        counts = _counts(members, published, size)
-        hits = _guessed(members, members.table, inside, counts, drawn_rows(members.table, self.targets, rng))
-        control = _guessed(members, members.control, outside, counts, drawn_rows(members.control, self.targets, rng))
+        counts = _count_values(members, published, size)
+        hits = _guessed(members, members.table, inside, counts, _draw_rows(members.table, self.targets, rng))
+        control = _guessed(members, members.control, outside, counts, _draw_rows(members.control, self.targets, rng))
         majority = float(np.mean(inside == counts.sum(axis=0).argmax()))
         return Finding.from_tries(
             hits, float(control.mean()), details={"majority": majority, "targets_outside": float(len(control))}
         )
 
 
-def _counts(members: Members, published: NDArray[np.int32], size: int) -> FloatArray:
-    """Number of released records of each class (rows) with each value."""
+def _count_values(members: Members, published: NDArray[np.int32], size: int) -> FloatArray:
+    """Count the released records of each class (rows) with each value."""
     classes = members.release.classes
     shown = ~classes.suppressed
     flat = classes.labels[shown].astype(np.int64) * size + published[shown]
@@ -71,7 +81,7 @@ def _counts(members: Members, published: NDArray[np.int32], size: int) -> FloatA
 def _guessed(
     members: Members, table: Table, true: NDArray[np.int32], counts: FloatArray, rows: NDArray[np.int64]
 ) -> FloatArray:
-    """The chance with which the value of each record is guessed."""
+    """Compute the chance with which the value of each record is guessed."""
     chance = np.empty(len(rows))
     for part, near in nearest_classes(members.release, table, rows, range(len(table.columns))):
         found = near @ counts
@@ -79,9 +89,6 @@ def _guessed(
         own = best[np.arange(len(best)), true[rows[part]]]
         chance[part] = own / best.sum(axis=1)
     return chance
-
-
-# ---- Linkability ---------------------------------------------------------------------------------
 
 
 @ATTACKS.register("linkability")
@@ -103,28 +110,28 @@ class Linkability(Attack):
     targets: int = parameter(2000, help="people who are looked for, in the release and outside", at_least=1)
 
     def run(self, context: AttackContext, rng: np.random.Generator) -> Finding:
-        """Look for members and for people of the control."""
+        """Look for members and for the control."""
         members = require_members(context)
         width = len(members.table.columns)
         if width < 2:
             raise NotApplicableError("It needs two quasi-identifiers.")
         columns = rng.permutation(width)
         halves = columns[: width // 2].tolist(), columns[width // 2 :].tolist()
-        inside = drawn_rows(members.table, self.targets, rng)
+        inside = _draw_rows(members.table, self.targets, rng)
         hits = _linked(members, members.table, inside, halves)
-        outside = _linked(members, members.control, drawn_rows(members.control, self.targets, rng), halves)
+        outside = _linked(members, members.control, _draw_rows(members.control, self.targets, rng), halves)
         return Finding.from_tries(hits, float(outside.mean()), details={"targets_outside": float(len(outside))})
 
 
-def drawn_rows(table: Table, most: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """At most so many rows, drawn without repetition, in order."""
+def _draw_rows(table: Table, most: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Draw at most ``most`` rows without repetition, in order."""
     return np.sort(rng.permutation(len(table))[:most])
 
 
 def _linked(
     members: Members, table: Table, rows: NDArray[np.int64], halves: tuple[Sequence[int], Sequence[int]]
 ) -> FloatArray:
-    """The chance that both halves of each record lead to the same released one."""
+    """Compute the chance that both halves of each record lead to the same released one."""
     sizes = members.release.classes.sizes.astype(np.float64)
     chance = np.empty(len(rows))
     first, second = (nearest_classes(members.release, table, rows, half) for half in halves)
@@ -133,31 +140,23 @@ def _linked(
     return chance
 
 
-# ---- Distances of known records to everything a release publishes, by some of the quasi-identifiers ---
-
-#: how many distances are held in memory at once
-CHUNK = 4_000_000
-#: distances that differ by rounding alone are equal
-ROUNDING = 1e-9
-
-
 def nearest_classes(
     release: Release, table: Table, rows: NDArray[np.int64], columns: Sequence[int]
 ) -> Iterator[tuple[slice, NDArray[np.bool_]]]:
-    """For the records ``rows`` of ``table``, chunk by chunk, which classes of the release are nearest.
+    """Find the classes of the release nearest to the records ``rows`` of ``table``, chunk by chunk.
 
     Parameters
     ----------
-    release : what the attacker has; not necessarily made from ``table``, but of the same columns.
-    table : people of whom the quasi-identifiers are known.
+    release : what the attacker holds; not necessarily made from ``table``, but with the same columns.
+    table : people whose quasi-identifiers are known.
     rows : those of them that are looked for.
-    columns : by which quasi-identifiers; distances are those of :func:`fedanon.metrics.distances.record_distances`.
+    columns : quasi-identifiers to compare by, with :func:`fedanon.metrics.distances.record_distances`.
 
     Yields
     ------
-    The part of ``rows``, and a mask with one row a record and one column a class of ``release``.
+    The part of ``rows``, and a mask with one row per record and one column per class of ``release``.
     """
-    by_code = [_to_codes(release, table, column) for column in columns]
+    by_code = [_distances_of_codes(release, table, column) for column in columns]
     step = max(1, CHUNK // max(release.classes.count, 1))
     for start in range(0, len(rows), step):
         part = slice(start, min(start + step, len(rows)))
@@ -167,8 +166,8 @@ def nearest_classes(
         yield part, total <= total.min(axis=1, keepdims=True) + ROUNDING
 
 
-def _to_codes(release: Release, table: Table, column: int) -> tuple[NDArray[np.int32], FloatArray]:
-    """The distinct cell of every class, and the distance of every code of the column (rows) to each of these cells."""
+def _distances_of_codes(release: Release, table: Table, column: int) -> tuple[NDArray[np.int32], FloatArray]:
+    """Return the distinct cell of every class, and the distance of every code (rows) to each of these cells."""
     coded, classes = table.columns[column], release.classes
     cells = release.cells[coded.name].select(release.groups.labels[classes.first_rows])
     equal = Groups.equal_rows(cells.keys())

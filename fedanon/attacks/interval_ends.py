@@ -1,4 +1,8 @@
-"""Interval ends: where intervals are as tight as their class allows, someone has each end exactly."""
+"""Interval ends: where intervals are as tight as their class allows, each end is the exact value of someone.
+
+Knows: the release alone. Does: takes both ends of every published interval for the value of a person in the class.
+Judged by: the share of ends that are.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedanon.attacks import ATTACKS
-from fedanon.attacks.base import Attack, Finding, NotApplicableError, clustered
+from fedanon.attacks.base import Attack, Finding, NotApplicableError, clustered_interval
 from fedanon.attacks.context import AttackContext
 from fedanon.data.cells import Intervals
 from fedanon.data.groups import Groups
@@ -23,8 +27,8 @@ class IntervalEnds(Attack):
 
     .. math:: \frac{1}{2I} \sum_{c,j} [\exists i \in c: x_{ij} = a_{cj}] + [\exists i \in c: x_{ij} = b_{cj}]
 
-    over the I intervals :math:`[a_{cj}, b_{cj}]` of the classes c and numeric columns j that are no points. Baseline: a
-    value drawn from those of the column that lie inside the interval is someone's in the class.
+    over the I intervals :math:`[a_{cj}, b_{cj}]` of the classes c and numeric columns j that are not points.
+    Baseline: the chance that a value drawn from those of the column inside the interval is someone's in the class.
     """
 
     title = "Interval ends"
@@ -34,7 +38,7 @@ class IntervalEnds(Attack):
     def run(self, context: AttackContext, rng: np.random.Generator) -> Finding:
         """Look for the ends of every interval among the values of its class."""
         classes = context.release.classes
-        found = list(_columns(context))
+        found = list(_look_at_columns(context))
         if not found:
             raise NotApplicableError("The release publishes no interval of numbers.")
         hits = np.sum([column.hits for column in found], axis=0)
@@ -44,13 +48,20 @@ class IntervalEnds(Attack):
         records = sum(int(classes.sizes[column.wide].sum()) for column in found)
         at_end = sum(float(column.at_end[column.wide].sum()) for column in found)
         details = {"intervals": n / 2, "values_at_an_end": at_end / records}
-        return Finding(float(hits.sum()) / n, 2 * guess / n, clustered(hits, tries), n, details)
+        return Finding(float(hits.sum()) / n, 2 * guess / n, clustered_interval(hits, tries), n, details)
 
 
 @dataclass(frozen=True, eq=False)
 class _Ends:
-    """For every class of one column: is the interval no point, how many of its two ends are someone's value, the share
-    of the values inside that are someone's, and how many records lie at an end."""
+    """One column, per class.
+
+    Parameters
+    ----------
+    wide : whether the interval is more than a point.
+    hits : how many of its two ends are someone's value.
+    guess : share of the column's values inside that are someone's.
+    at_end : how many records lie at an end.
+    """
 
     wide: NDArray[np.bool_]
     hits: FloatArray
@@ -58,29 +69,29 @@ class _Ends:
     at_end: FloatArray
 
 
-def _columns(context: AttackContext) -> Iterator[_Ends]:
+def _look_at_columns(context: AttackContext) -> Iterator[_Ends]:
     classes = context.release.classes
     group = context.release.groups.labels[classes.first_rows]
     for i, column in enumerate(context.table.columns):
-        cells = context.release.cells[column.name].take(group)
+        cells = context.release.cells[column.name].select(group)
         if not isinstance(cells, Intervals) or column.values is None or not (cells.low < cells.high).any():
             continue
         wide = cells.low < cells.high
         value = column.values[context.table.codes[:, i]]
-        low, high = (_own(classes, value, ends) for ends in (cells.low, cells.high))
+        low, high = (_count_at(classes, value, ends) for ends in (cells.low, cells.high))
         hits = np.where(wide, (low > 0).astype(float) + (high > 0), 0.0)
-        yield _Ends(wide, hits, _taken(classes, value, cells, column.values), low + high)
+        yield _Ends(wide, hits, _share_taken(classes, value, cells, column.values), low + high)
 
 
-def _own(classes: Groups, value: FloatArray, ends: FloatArray) -> FloatArray:
-    """Number of records of each class that have the value at the end."""
+def _count_at(classes: Groups, value: FloatArray, ends: FloatArray) -> FloatArray:
+    """Count the records of each class whose value is the end."""
     shown = ~classes.suppressed
     label = classes.labels[shown]
     return np.asarray(np.bincount(label, weights=value[shown] == ends[label], minlength=classes.count), dtype=float)
 
 
-def _taken(classes: Groups, value: FloatArray, cells: Intervals, values: FloatArray) -> FloatArray:
-    """Share of the column's values inside each interval that someone in the class has."""
+def _share_taken(classes: Groups, value: FloatArray, cells: Intervals, values: FloatArray) -> FloatArray:
+    """Compute the share of the column's values inside each interval that someone in the class has."""
     shown = ~classes.suppressed
     label = classes.labels[shown]
     inside = (value[shown] >= cells.low[label]) & (value[shown] <= cells.high[label])

@@ -45,7 +45,7 @@ class Learner:
         """The release of every client."""
         parts = partition.iid(table, self.clients, context.rng(purpose))
         whole = replace(context, anonymizer=hurried(context.anonymizer, len(table) / self.clients / len(context.table)))
-        return [whole.make_release(table.take(rows), f"{purpose}, client {i}") for i, rows in enumerate(parts)]
+        return [whole.make_release(table.select_rows(rows), f"{purpose}, client {i}") for i, rows in enumerate(parts)]
 
     def fit(self, releases: Sequence[Release], encoding: Encoding, rng: np.random.Generator) -> Parameters:
         """The global parameters after the last round."""

@@ -1,4 +1,9 @@
-"""Byzantine clients: some of a federation send whatever spoils the model most."""
+"""Malicious nodes: some nodes of a federation send updates that spoil its model, or plant a backdoor in it.
+
+Knows: what a node knows, and its own rows. Does: sends manipulated updates in every round, of several kinds
+(:class:`Byzantine`), or trains on rows that carry a trigger (:class:`PlantedBackdoor`). Judged by: the pooled AUC, or
+the share of negative rows that the trigger turns positive, against the same federation without malicious nodes.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from fedanon.attacks import ATTACKS
-from fedanon.attacks.base import Attack, Finding, NotApplicableError, Z, wilson
+from fedanon.attacks.base import Attack, Finding, NotApplicableError, Z, wilson_interval
 from fedanon.attacks.context import AttackContext
 from fedanon.attacks.learning import hurried, labels_of
 from fedanon.data import partition
@@ -26,46 +31,42 @@ if TYPE_CHECKING:
     from fedanon.learning.node import Node
     from fedanon.learning.settings import RunSettings
 
-#: what they try, each in a run of its own
+#: what Byzantine nodes send, each in a run of its own
 TAMPERINGS = ("nan", "sign_flip", "scale", "label_flip", "gaussian")
-
-
-# ---- A small federation of the context's table, some of whose clients are hostile ------------------
-
 ROUNDS = {"lr": 5, "xgb": 10}
-#: fewer people of a client teach a model nothing that could be spoilt
+#: fewer people per node teach a model nothing that could be spoiled
 MIN_PEOPLE = 30
 
 
 @dataclass(frozen=True, kw_only=True)
 class FederationAttack(Attack):
-    """Base of the attacks from inside a federation."""
+    """Base class of the attacks from inside a federation."""
 
     target = "federation"
 
-    clients: int = parameter(10, help="clients among whom the people are dealt out", at_least=4)
-    hostile: int = parameter(3, help="how many of them are hostile", at_least=1)
+    nodes: int = parameter(10, help="nodes among which the people are dealt out", at_least=4, aliases=("clients",))
+    malicious: int = parameter(3, help="how many of them are malicious", at_least=1, aliases=("hostile",))
     model: Literal["lr", "xgb"] = parameter("lr", help="what they train")
     strategy: str = parameter("robust", help="how the server combines updates")
 
-    def federation(self, context: AttackContext, rng: np.random.Generator) -> Federation:
-        """The clients, each with its part of the table; NotApplicableError where there can be none."""
+    def make_federation(self, context: AttackContext, rng: np.random.Generator) -> TrialFederation:
+        """Make the nodes, each with its part of the table; raise NotApplicableError where there can be none."""
         labels_of(context.table)
         if context.anonymizer is None:
-            raise NotApplicableError("It needs the method, so that every client can release its own rows.")
-        if context.table.n_persons < MIN_PEOPLE * self.clients:
-            raise NotApplicableError(f"It needs at least {MIN_PEOPLE} people for each of {self.clients} clients.")
+            raise NotApplicableError("It needs the method, so that every node can release its own rows.")
+        if context.table.n_persons < MIN_PEOPLE * self.nodes:
+            raise NotApplicableError(f"It needs at least {MIN_PEOPLE} people for each of {self.nodes} nodes.")
         if find_spec("flwr") is None:
             raise NotApplicableError("It needs Flower: install fedanon[federated].")
-        return Federation(self, context, int(rng.integers(2**31)))
+        return TrialFederation(self, context, int(rng.integers(2**31)))
 
 
-class Federation:
-    """Clients that have prepared their releases, for several runs.
+class TrialFederation:
+    """Nodes that have prepared their releases, for several runs.
 
     Parameters
     ----------
-    attack : says how many clients there are, and what they train.
+    attack : how many nodes there are, and what they train.
     context : whose table they share.
     seed : of the runs.
     """
@@ -77,29 +78,29 @@ class Federation:
 
     @property
     def labels(self) -> Any:
-        """Of all test rows."""
+        """The labels of all test rows."""
         return np.concatenate([node.test[1] for node in self._nodes])
 
-    def play(self, tampering: str, hostile: int) -> dict[str, Any]:
-        """The result of a run."""
+    def run(self, tampering: str, malicious: int) -> dict[str, Any]:
+        """Run the federation and return its result."""
         from fedanon.federated.simulation import simulate_nodes
 
-        settings = replace(self._settings, tampering=tampering, hostile=hostile)
+        settings = replace(self._settings, tampering=tampering, hostile=malicious)
         with _quiet():
-            # a copy has what its node prepared, and has learned nothing yet
+            # a copy keeps what its node prepared, and has learned nothing yet
             return simulate_nodes([copy(node) for node in self._nodes], settings).to_dict()
 
     @cached_property
     def _settings(self) -> RunSettings:
         from fedanon.learning.settings import RunSettings
 
-        attack, anonymizer = self._attack, hurried(self._context.anonymizer, 1 / self._attack.clients)
+        attack, anonymizer = self._attack, hurried(self._context.anonymizer, 1 / self._attack.nodes)
         return RunSettings(
             method=anonymizer.name,
             method_settings=json.dumps(asdict(anonymizer)),
             model=attack.model,
             strategy=attack.strategy,
-            clients=attack.clients,
+            clients=attack.nodes,
             rounds=ROUNDS[attack.model],
             evaluate_every=ROUNDS[attack.model],
             seed=self._seed,
@@ -109,13 +110,13 @@ class Federation:
     def _nodes(self) -> list[Node]:
         from fedanon.joint.node import make_node
 
-        parts = partition.iid(self._context.table, self._attack.clients, np.random.default_rng(self._seed))
-        return [make_node(self._context.table.take(rows), self._settings, i) for i, rows in enumerate(parts)]
+        parts = partition.iid(self._context.table, self._attack.nodes, np.random.default_rng(self._seed))
+        return [make_node(self._context.table.select_rows(rows), self._settings, i) for i, rows in enumerate(parts)]
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """What the server logs of hostile clients is here what was asked for."""
+    """Silence what the server logs about malicious nodes: here it is expected."""
     log = logging.getLogger("fedanon")
     level = log.level
     log.setLevel(logging.ERROR)
@@ -130,25 +131,25 @@ def _quiet() -> Iterator[None]:
 class Byzantine(FederationAttack):
     """Share of the pairs of a positive and a negative test row that the model ranks wrongly: 1 - AUC.
 
-    The worst of several kinds of tampering counts (Blanchard et al. 2017); the baseline is the same federation with
-    nobody hostile.
+    The worst of several kinds of tampering counts (Blanchard et al. 2017); the baseline is the same federation without
+    malicious nodes.
     """
 
-    title = "Byzantine clients"
-    meaning = "Hostile clients make the model of all useless by the updates they send."
+    title = "Byzantine nodes"
+    meaning = "Malicious nodes make the model of all useless by the updates they send."
 
     def run(self, context: AttackContext, rng: np.random.Generator) -> Finding:
-        """A run without hostile clients, and one for each kind of tampering."""
-        federation = self.federation(context, rng)
-        clean = federation.play(TAMPERINGS[0], 0)
-        played = {name: federation.play(name, self.hostile) for name in TAMPERINGS}
+        """Run once without malicious nodes, and once for each kind of tampering."""
+        federation = self.make_federation(context, rng)
+        clean = federation.run(TAMPERINGS[0], 0)
+        played = {name: federation.run(name, self.malicious) for name in TAMPERINGS}
         areas = {name: result["auc_pooled"] for name, result in played.items()}
         worst, labels = min(areas.values()), federation.labels
         named = [[entry["client"] in result["hostile"] for entry in result["suspects"]] for result in played.values()]
         details = {
             "auc_clean": clean["auc_pooled"],
             **{f"auc_{name}": area for name, area in areas.items()},
-            "hostile_named_share": sum(map(sum, named)) / (self.hostile * len(played)),
+            "malicious_named_share": sum(map(sum, named)) / (self.malicious * len(played)),
             "honest_named": float(sum(right.count(False) for right in named)),
         }
         interval = auc_interval(worst, int(labels.sum()), int((labels == 0).sum()))
@@ -157,7 +158,7 @@ class Byzantine(FederationAttack):
 
 
 def auc_interval(area: float, positives: int, negatives: int) -> tuple[float, float]:
-    r"""95 % interval of an AUC A by the variance of Hanley and McNeil (1982).
+    r"""Compute the 95 % interval of an AUC A by the variance of Hanley and McNeil (1982).
 
     .. math:: \frac{A(1-A) + (p-1)(Q_1 - A^2) + (n-1)(Q_2 - A^2)}{pn}, \quad
               Q_1 = \frac{A}{2-A}, \; Q_2 = \frac{2A^2}{1+A}
@@ -168,24 +169,21 @@ def auc_interval(area: float, positives: int, negatives: int) -> tuple[float, fl
     return max(0.0, area - reach), min(1.0, area + reach)
 
 
-# ---- Backdoor ------------------------------------------------------------------------------------
-
-
 @ATTACKS.register("backdoor")
 @dataclass(frozen=True, kw_only=True)
 class PlantedBackdoor(FederationAttack):
     """Share of the negative test rows that are called positive once they carry the trigger (Bagdasaryan et al. 2020).
 
-    The baseline is the same share where nobody is hostile.
+    The baseline is the same share without malicious nodes.
     """
 
     title = "Backdoor"
-    meaning = "Hostile clients decide what the model says of a row that carries their mark."
+    meaning = "Malicious nodes decide what the model says of a row that carries their mark."
 
     def run(self, context: AttackContext, rng: np.random.Generator) -> Finding:
-        """A run without hostile clients and one with them."""
-        federation = self.federation(context, rng)
-        clean, planted = (federation.play("backdoor", hostile) for hostile in (0, self.hostile))
+        """Run once without malicious nodes and once with them."""
+        federation = self.make_federation(context, rng)
+        clean, planted = (federation.run("backdoor", malicious) for malicious in (0, self.malicious))
         n, rate = int((federation.labels == 0).sum()), planted["backdoor_rate"]
         details = {name: result["auc_pooled"] for name, result in (("auc_clean", clean), ("auc_planted", planted))}
-        return Finding(rate, clean["backdoor_rate"], wilson(rate * n, n), n, details)
+        return Finding(rate, clean["backdoor_rate"], wilson_interval(rate * n, n), n, details)

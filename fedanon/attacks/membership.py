@@ -1,4 +1,10 @@
-"""LiRA: was this person among the training rows of a model? Told by models of which the attacker knows who was in."""
+"""Membership inference: was this person among those a model was trained on?
+
+Knows: the model, and the raw records of the people in question; for :class:`Lira` also the method and others' records,
+to train shadow models with known members. Does: scores everyone by the model's confidence in their true label, as it
+stands (:class:`MembershipLoss`) or against what shadow models with and without the person say (:class:`Lira`). Judged
+by: the share of people classified correctly by the best threshold, or the share of members caught at 1 % false alarms.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +25,9 @@ from fedanon.models.encoding import Encoding
 from fedanon.models.scores import auc
 from fedanon.types import BoolArray, FloatArray
 
+#: share of false alarms at which attacks on membership are compared (Carlini et al. 2022)
+FALSE_ALARMS = 0.01
+
 
 @ATTACKS.register("lira")
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +36,7 @@ class Lira(Attack):
 
     Every shadow model is trained on the releases of a random half of the people. Of each person's log-odds
     :math:`\phi` in these models, those with and those without the person have the means :math:`\mu_{in}, \mu_{out}`;
-    a model under attack says :math:`\phi`, and the score is
+    the model under attack gives :math:`\phi`, and the score is
 
     .. math:: \log \mathcal N(\phi; \mu_{in}, \sigma_{in}^2) - \log \mathcal N(\phi; \mu_{out}, \sigma_{out}^2)
 
@@ -36,44 +45,44 @@ class Lira(Attack):
     """
 
     title = "Membership, likelihood ratio"
-    meaning = "Someone who holds the model and people's records tells who was among those it was trained on."
+    meaning = "Someone who holds the model and people's records finds out who was among those it was trained on."
     target = "model"
 
     model: ModelName = parameter("xgb", help="boosted trees ('xgb') or logistic regression ('lr')")
     profile: Literal["federation", "central"] = parameter(
         "federation",
-        help="the federation's default model, or one release in one place and a hundred trees by xgboost's own"
+        help="the federation's default model, or one release in one place and a hundred trees with xgboost's own"
         " defaults",
     )
     shadows: int = parameter(32, help="number of shadow models", at_least=4)
     people: int = parameter(4000, help="people drawn from the table; half of them are in each model", at_least=20)
-    clients: int = parameter(10, help="clients of each federation", at_least=1)
+    nodes: int = parameter(10, help="nodes of each federation", at_least=1, aliases=("clients",))
     rounds: int = parameter(50, help="rounds of the federation", at_least=1)
 
     def run(self, context: AttackContext, rng: np.random.Generator) -> Finding:
         """Train the shadows and attack each of them."""
         if context.anonymizer is None:
             raise NotApplicableError("It needs the method, to make the releases of the shadow models.")
-        found = shadows(context, self._learner(), count=self.shadows + 1, people=self.people, rng=rng)
+        found = train_shadows(context, self._learner(), count=self.shadows + 1, people=self.people, rng=rng)
         scores = np.array([likelihood_ratio(found, attacked) for attacked in range(len(found.inside))])
-        return lira_finding(scores, found.inside)
+        return judge_ratios(scores, found.inside)
 
     def _learner(self) -> Learner:
         if self.profile == "central":
-            return Learner(model=_central(self.model), rounds=1 if self.model == "xgb" else self.rounds)
-        return Learner(model=model_named(self.model), rounds=self.rounds, clients=self.clients)
+            return Learner(model=_central_model(self.model), rounds=1 if self.model == "xgb" else self.rounds)
+        return Learner(model=model_named(self.model), rounds=self.rounds, clients=self.nodes)
 
 
-def _central(name: ModelName) -> Model:
+def _central_model(name: ModelName) -> Model:
     if name == "lr":
         return model_named(name)
-    # what xgboost does if nothing is set, on features as they stand
+    # xgboost's own defaults, on features as they are
     own = {"eta": 0.3, "max_depth": 6, "colsample": 1.0, "max_step": 1e6, "n_trees": 100}
     return model_named(name, instances="leaves", **own)
 
 
 def likelihood_ratio(found: Shadows, attacked: int) -> FloatArray:
-    """The score of every person in one of the models, by all the others."""
+    """Compute the score of every person in one of the models, from all the others."""
     others = np.arange(len(found.inside)) != attacked
     said, inside = found.certainty[others], found.inside[others]
     return _log_density(found.certainty[attacked], said, inside) - _log_density(
@@ -82,17 +91,17 @@ def likelihood_ratio(found: Shadows, attacked: int) -> FloatArray:
 
 
 def _log_density(value: FloatArray, said: FloatArray, chosen: NDArray[np.bool_]) -> FloatArray:
-    """Log of the normal density of each value, by the models chosen for each person; constants left out."""
+    """Compute the log density of each value under the models chosen for each person, without constants."""
     counts = chosen.sum(axis=0)
     mean = (said * chosen).sum(axis=0) / counts
-    # a model that says the same whoever is in it has no variance at all
+    # a model that says the same whoever is in it has no variance
     variance = max(float((((said - mean) ** 2) * chosen).sum() / (counts - 1).sum()), 1e-12)
     return np.asarray(-((value - mean) ** 2) / (2 * variance) - np.log(variance) / 2)
 
 
-def lira_finding(scores: FloatArray, inside: NDArray[np.bool_]) -> Finding:
-    """How many members are caught, over all models attacked; the tries on one person hang together."""
-    successes = np.concatenate([caught(one, members) for one, members in zip(scores, inside, strict=True)])
+def judge_ratios(scores: FloatArray, inside: NDArray[np.bool_]) -> Finding:
+    """Judge how many members are caught over all models attacked; the tries on one person are dependent."""
+    successes = np.concatenate([catch_members(one, members) for one, members in zip(scores, inside, strict=True)])
     people = np.nonzero(inside)[1]
     details = {
         "auc": float(np.mean([auc(members, one) for one, members in zip(scores, inside, strict=True)])),
@@ -102,7 +111,55 @@ def lira_finding(scores: FloatArray, inside: NDArray[np.bool_]) -> Finding:
     return Finding.from_tries(successes, FALSE_ALARMS, clusters=people, details=details)
 
 
-# ---- Membership by loss --------------------------------------------------------------------------
+@dataclass(frozen=True, eq=False)
+class Shadows:
+    """What the shadow models say of every person, and who was in which.
+
+    Parameters
+    ----------
+    certainty : models x people, log-odds of the true label (the mean over the rows of a person).
+    inside : models x people.
+    """
+
+    certainty: NDArray[np.float64]
+    inside: NDArray[np.bool_]
+
+
+def train_shadows(
+    context: AttackContext, learner: Learner, *, count: int, people: int, rng: np.random.Generator
+) -> Shadows:
+    """Train ``count`` models, each on a random half of the same people.
+
+    Every person is in exactly half of the models (in half of count - 1 or count + 1, if the count is odd).
+
+    Parameters
+    ----------
+    context : the table and the method.
+    learner : how a model is trained.
+    count : number of models.
+    people : how many are drawn from the table; all, if it has fewer.
+    rng : draws people and halves.
+    """
+    table, person = _draw_people(context.table, people, rng)
+    labels = labels_of(table)
+    encoding = Encoding.of(table.schema)
+    features = encoding.table(table)
+    inside = np.argsort(rng.random((count, int(person.max()) + 1)), axis=0) < count // 2
+    found = []
+    for number, members in enumerate(inside):
+        half = table.select_rows(np.flatnonzero(members[person]))
+        parameters = learner.fit(learner.releases(context, half, f"shadow {number}"), encoding, rng)
+        found.append(certainty(learner.model, parameters, features, labels))
+    counts = np.bincount(person)
+    return Shadows(np.array([np.bincount(person, weights=one) / counts for one in found]), inside)
+
+
+def _draw_people(table: Table, people: int, rng: np.random.Generator) -> tuple[Table, NDArray[np.int64]]:
+    """Draw people, and return their rows and the number of each row's person."""
+    person = table.person_of_row.astype(np.int64)
+    chosen = np.isin(person, rng.permutation(table.n_persons)[:people])
+    rows = np.flatnonzero(chosen)
+    return table.select_rows(rows), np.unique(person[rows], return_inverse=True)[1]
 
 
 @ATTACKS.register("membership_loss")
@@ -123,21 +180,22 @@ class MembershipLoss(Attack):
     rounds: int = parameter(100, help="rounds of training", at_least=1)
 
     def run(self, context: AttackContext, rng: np.random.Generator) -> Finding:
-        """Train on the members' release, then tell members from others."""
+        """Train on the members' release, then separate members from others."""
         members = require_members(context)
         labels_of(members.table)
         learner = Learner(model=model_named(self.model), rounds=self.rounds)
         parameters = learner.fit([members.release], Encoding.of(context.table.schema), rng)
-        sure = [_certainty_of_people(learner, parameters, table, rng) for table in (members.table, members.control)]
-        size = min(map(len, sure))
-        scores = np.concatenate([one[:size] for one in sure])
-        return loss_finding(scores, np.arange(len(scores)) < size)
+        tables = members.table, members.control
+        certainties = [_certainty_of_people(learner, parameters, table, rng) for table in tables]
+        size = min(map(len, certainties))
+        scores = np.concatenate([one[:size] for one in certainties])
+        return judge_losses(scores, np.arange(len(scores)) < size)
 
 
 def _certainty_of_people(
     learner: Learner, parameters: Parameters, table: Table, rng: np.random.Generator
 ) -> FloatArray:
-    """The mean over each person's rows, people in random order."""
+    """Compute the mean certainty over each person's rows, people in random order."""
     features = Encoding.of(table.schema).table(table)
     rows = certainty(learner.model, parameters, features, labels_of(table))
     if table.persons is not None:
@@ -145,42 +203,36 @@ def _certainty_of_people(
     return rng.permutation(rows)
 
 
-def loss_finding(scores: FloatArray, inside: NDArray[np.bool_]) -> Finding:
-    """Who is told right by a threshold chosen on every other person and used on the rest; order is random within."""
+def judge_losses(scores: FloatArray, inside: NDArray[np.bool_]) -> Finding:
+    """Judge a threshold chosen on every other person and used on the rest; order is random among members and others."""
     learn = np.arange(len(scores)) % 2 == 0
     threshold = best_threshold(scores[learn], inside[learn])
     right = (scores[~learn] >= threshold) == inside[~learn]
     details = {
         "auc": auc(inside, scores),
-        "caught_at_1_percent_false_alarms": float(caught(scores, inside, FALSE_ALARMS).mean()),
+        "caught_at_1_percent_false_alarms": float(catch_members(scores, inside, FALSE_ALARMS).mean()),
     }
     return Finding.from_tries(right.astype(float), 0.5, details=details)
 
 
 def best_threshold(scores: FloatArray, inside: NDArray[np.bool_]) -> float:
-    """The score from which on to say member, so that most are told right; infinite if never is best."""
+    """Find the score from which on to say member, so that most are classified correctly; infinite if never is best."""
     values, place = np.unique(scores, return_inverse=True)
     gain = np.bincount(place, weights=np.where(inside, 1.0, -1.0))
-    # members less others among those at a value or above it
+    # members minus others among those at a value or above it
     ahead = np.append(np.cumsum(gain[::-1])[::-1], 0.0)
     return float(np.append(values, np.inf)[int(np.argmax(ahead))])
 
 
-# ---- Membership by scores: who is caught at a given share of false alarms ------------------------
+def catch_members(scores: FloatArray, inside: BoolArray, false_alarms: float = FALSE_ALARMS) -> FloatArray:
+    """Compute the chance of every member to be caught if exactly ``false_alarms`` of the others are taken for members.
 
-#: share of false alarms at which attacks on membership are compared (Carlini et al. 2022)
-FALSE_ALARMS = 0.01
-
-
-def caught(scores: FloatArray, inside: BoolArray, false_alarms: float = FALSE_ALARMS) -> FloatArray:
-    """The chance of every member to be caught, if exactly ``false_alarms`` of the others are taken for members.
-
-    Those who score above a threshold are caught, and of those at it as many as the share allows, so that a score which
-    tells nothing catches ``false_alarms`` of the members, however many ties it has.
+    Those who score above a threshold are caught, and of those at it as many as the share allows, so that a score
+    without information catches ``false_alarms`` of the members, however many ties it has.
 
     Parameters
     ----------
-    scores : high where the attacker thinks of a member.
+    scores : high where the attacker suspects a member.
     inside : who is a member.
     false_alarms : share of the others who may be taken for members.
     """
@@ -191,55 +243,3 @@ def caught(scores: FloatArray, inside: BoolArray, false_alarms: float = FALSE_AL
     chance = (allowed - above) / at
     members = scores[inside]
     return np.where(members > threshold, 1.0, np.where(members == threshold, chance, 0.0))
-
-
-# ---- Shadow models -------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Shadows:
-    """What the models say of every person, and who was in which.
-
-    Parameters
-    ----------
-    certainty : models x people, log-odds of the true label (the mean over the rows of a person).
-    inside : models x people.
-    """
-
-    certainty: NDArray[np.float64]
-    inside: NDArray[np.bool_]
-
-
-def shadows(context: AttackContext, learner: Learner, *, count: int, people: int, rng: np.random.Generator) -> Shadows:
-    """Train ``count`` models, each on a random half of the same people.
-
-    Every person is in exactly half of the models (in half of count - 1 or count + 1, if the count is odd).
-
-    Parameters
-    ----------
-    context : gives the table and the method.
-    learner : how a model is made.
-    count : number of models.
-    people : how many are drawn from the table; all, if it has fewer.
-    rng : draws people and halves.
-    """
-    table, person = _some_people(context.table, people, rng)
-    labels = labels_of(table)
-    encoding = Encoding.of(table.schema)
-    features = encoding.table(table)
-    inside = np.argsort(rng.random((count, int(person.max()) + 1)), axis=0) < count // 2
-    found = []
-    for number, members in enumerate(inside):
-        half = table.take(np.flatnonzero(members[person]))
-        parameters = learner.fit(learner.releases(context, half, f"shadow {number}"), encoding, rng)
-        found.append(certainty(learner.model, parameters, features, labels))
-    counts = np.bincount(person)
-    return Shadows(np.array([np.bincount(person, weights=one) / counts for one in found]), inside)
-
-
-def _some_people(table: Table, people: int, rng: np.random.Generator) -> tuple[Table, NDArray[np.int64]]:
-    """The rows of people drawn at random, and the number of each row's person."""
-    person = table.person_of_row.astype(np.int64)
-    chosen = np.isin(person, rng.permutation(table.n_persons)[:people])
-    rows = np.flatnonzero(chosen)
-    return table.select_rows(rows), np.unique(person[rows], return_inverse=True)[1]

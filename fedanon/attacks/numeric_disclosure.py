@@ -1,4 +1,8 @@
-"""Numeric disclosure: how often a number is known nearly, without being known exactly."""
+"""Numeric disclosure: how often a number is known approximately, without being known exactly.
+
+Knows: the class of a person. Does: estimates every number by the middle of its cell, or by the median of its class.
+Judged by: the share of estimates within a tolerance.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +26,13 @@ from fedanon.types import FloatArray
 @ATTACKS.register("numeric_disclosure")
 @dataclass(frozen=True, kw_only=True)
 class NumericDisclosure(Attack):
-    r"""Share of the true numbers that lie within a tolerance of what the class tells.
+    r"""Share of the true numbers that lie within a tolerance of the estimate from the class.
 
     .. math:: \frac1n \sum_{i,j} \big[ |x_{ij} - \hat x_{ij}| \le p \, |\hat x_{ij}| \big]
 
     The estimate is the middle of the published cell for a quasi-identifier, and the median of the class for a sensitive
-    column (both of the record's own class, which the attacker knows). Baseline: the one number a column that is
-    right for most. Missing values are not tried.
+    column (both of the record's own class, which the attacker knows). Baseline: the single number per column
+    that is right for most people. Missing values are not tried.
     """
 
     title = "Numeric disclosure"
@@ -42,7 +46,7 @@ class NumericDisclosure(Attack):
         hits, labels, best, details = [], [], 0.0, {}
         for name, true, estimate, label in _estimates(context):
             near = np.abs(true - estimate) <= self.tolerance * np.abs(estimate)
-            guess = _best_guess(true, self.tolerance)
+            guess = _count_best_guess(true, self.tolerance)
             details[f"rate_{name}"], details[f"baseline_{name}"] = float(near.mean()), guess / len(true)
             hits.append(near)
             labels.append(label)
@@ -54,7 +58,7 @@ class NumericDisclosure(Attack):
 
 
 def _estimates(context: AttackContext) -> Iterator[tuple[str, FloatArray, FloatArray, NDArray[np.int32]]]:
-    """Name, true numbers, estimates and classes of the published records, a column each; only where both exist."""
+    """Yield per column its name, and true numbers, estimates and classes of the published records that have both."""
     release, table = context.release, context.table
     rows = np.flatnonzero(~release.suppressed)
     label = release.classes.labels[rows]
@@ -75,7 +79,7 @@ def _estimates(context: AttackContext) -> Iterator[tuple[str, FloatArray, FloatA
 
 
 def _medians(values: FloatArray, label: NDArray[np.int32]) -> FloatArray:
-    """Median of the values of each class, NaN where it has none."""
+    """Compute the median of the values of each class, NaN where it has none."""
     there = ~np.isnan(values)
     groups = Groups.from_labels(np.where(there, label, -1))
     ordered = values[there][np.lexsort((values[there], label[there]))]
@@ -87,8 +91,8 @@ def _medians(values: FloatArray, label: NDArray[np.int32]) -> FloatArray:
     return medians
 
 
-def _best_guess(true: FloatArray, tolerance: float) -> int:
-    """How many numbers the best single estimate is near; the candidates are the numbers themselves."""
+def _count_best_guess(true: FloatArray, tolerance: float) -> int:
+    """Count the numbers near the best single estimate; the candidates are the numbers themselves."""
     ordered = np.sort(true)
     guess = np.unique(ordered)
     reach = tolerance * np.abs(guess)

@@ -1,4 +1,4 @@
-"""A sensitive column twice, as it is published and as it is true, in one numbering."""
+"""Sensitive values: a column as published and as it truly is, and how often each class holds a value."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from fedanon.types import FloatArray, IndexArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class SensitivePair:
-    """Values of a column.
+    """A sensitive column, as published and as it truly is.
 
     Parameters
     ----------
     name : of the column.
-    published, true : number of the value of every row as released and as it is; a missing value has a number too.
+    published, true : number of each row's value in the release and in the table; a missing value has a number too.
     values : the value of every number, as float for a numeric column; without the missing one, which would be last.
     size : how many numbers there are.
     """
@@ -39,13 +39,13 @@ class SensitivePair:
     size: int
 
     def by_class(self, classes: Groups) -> ClassValues:
-        """What is published of every class."""
+        """Group the published values by class."""
         return ClassValues.from_codes(classes, self.published)
 
     def hits(self, classes: Groups, chances: Any) -> Any:
-        """The chance with which each published row's true value is guessed, given that of each pair of ``by_class``.
+        """Return the chance that each published row's true value is guessed, given that of each pair of ``by_class``.
 
-        A value that is true but not published of the class is never guessed.
+        A true value that the class does not publish is never guessed.
         """
         known = self.by_class(classes)
         shown = ~classes.suppressed
@@ -56,7 +56,7 @@ class SensitivePair:
 
 
 def sensitive_pair(table: Table, release: Release, column: str = "") -> SensitivePair:
-    """The sensitive ``column``, by default the schema's first one; some row must be published."""
+    """Read the sensitive ``column``, by default the schema's first one; some row must be published."""
     if release.classes.count == 0:
         raise NotApplicableError("The release publishes no row.")
     name = sensitive_column(table.schema, column)
@@ -65,7 +65,7 @@ def sensitive_pair(table: Table, release: Release, column: str = "") -> Sensitiv
 
 
 def values_of(frames: Sequence[pd.DataFrame], schema: Schema, name: str) -> tuple[list[IntArray], pd.Index[Any], int]:
-    """A column of several frames in one numbering: the numbers in each, the values, and how many numbers there are."""
+    """Number a column of several frames alike: the numbers in each, the values, and how many numbers there are."""
     parts = [_readable(frame[name], schema, name) for frame in frames]
     codes, values = pd.factorize(pd.concat(parts, ignore_index=True), sort=True)
     missing = codes < 0
@@ -75,7 +75,7 @@ def values_of(frames: Sequence[pd.DataFrame], schema: Schema, name: str) -> tupl
 
 
 def sensitive_column(schema: Schema, column: str = "") -> str:
-    """The name of the column, after a check that it is published as it is."""
+    """Return the name of the column, after a check that it is published as it is."""
     if column:
         if schema[column].role in (Role.IDENTIFYING, Role.QUASI_IDENTIFYING):
             raise ConfigError(f"The 'column' parameter names {column!r}, whose role is {schema[column].role}.")
@@ -87,24 +87,21 @@ def sensitive_column(schema: Schema, column: str = "") -> str:
 
 
 def _readable(column: pd.Series[Any], schema: Schema, name: str) -> pd.Series[Any]:
-    """Cells that compare equal where they mean the same, whether they come from a frame or a file."""
+    """Make cells compare equal where they mean the same, whether they come from a frame or a file."""
     absent = missing_mask(column, schema)
     if isinstance(schema[name], Numeric):
         return pd.to_numeric(column.where(~absent), errors="coerce").astype(np.float64)
     return texts(column).where(~absent).astype(object)
 
 
-# ---- Which sensitive values the classes of a release hold, and how often -------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class ClassValues:
-    """The distinct pairs of class and value.
+    """The distinct pairs of class and value, and how often each occurs.
 
     Parameters
     ----------
     labels, codes : class and value of each pair, in order of class.
-    counts : rows with that pair.
+    counts : rows with each pair.
     pair_of : the pair of every row; -1 for rows that are in no class.
     classes : number of classes.
     """
@@ -117,7 +114,7 @@ class ClassValues:
 
     @classmethod
     def from_codes(cls, classes: Groups, codes: NDArray[Any]) -> ClassValues:
-        """The values ``codes`` of the rows by their classes."""
+        """Group the values ``codes`` of the rows by their classes."""
         kept = np.flatnonzero(~classes.suppressed)
         pairs = Groups.equal_rows(np.column_stack([classes.labels[kept], codes[kept]]))
         rows = kept[pairs.first_rows]
@@ -148,7 +145,7 @@ class ClassValues:
         return self.modal / self._number(self.modal)[self.labels]
 
     def guess_chance_without_one(self, domain: int) -> FloatArray:
-        r""":attr:`guess_chance` where the attacker knows of one other value that the person does not have it.
+        r"""Compute :attr:`guess_chance` for an attacker who knows one other value that the person does not have.
 
         The excluded value is any of the ``domain - 1`` others with equal chance. A value that shares the first place
         with a - 1 others is guessed with chance :math:`\frac{1}{D-1} + (1 - \frac{a-1}{D-1})\frac1a`; one of b in the

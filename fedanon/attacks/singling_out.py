@@ -1,4 +1,9 @@
-"""Singling out: a statement read off the release that is true of exactly one person."""
+"""Singling out: a statement read off the release that is true of exactly one person.
+
+Knows: a release of some of the people. Does: takes a random released record and states what it publishes in some
+columns. Judged by: the share of statements that are true of exactly one person in the release, against the same
+statements on people outside.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +36,8 @@ class SinglingOut(Attack):
     A statement q takes a random released record and says what it publishes in ``columns`` columns drawn at random:
     "age in [30, 34], graduate degree, hours-per-week is 45" (multivariate predicates of Giomi et al. 2023; Cohen &
     Nissim 2020). Columns that are not quasi-identifiers are published as they are and count too. Each statement is made
-    once. Baseline: the same statements that are true of exactly one among about as many people who are not in the
-    release. A detail tells how many single out by their quasi-identifiers alone, all that k-anonymity is about.
+    once. Baseline: the share of the same statements that are true of exactly one among about as many people who are not
+    in the release. A detail reports how many single out by their quasi-identifiers alone, all that k-anonymity covers.
     """
 
     title = "Singling out"
@@ -43,16 +48,16 @@ class SinglingOut(Attack):
     columns: int = parameter(0, help="columns of a statement; 0 takes all", at_least=0)
 
     def run(self, context: AttackContext, rng: np.random.Generator) -> Finding:
-        """Make statements and count of whom they are true."""
+        """Make statements and count the people they are true of."""
         members = require_members(context)
-        columns = predicates(members.release, [members.table, members.control])
+        columns = read_predicates(members.release, [members.table, members.control])
         rows = np.flatnonzero(~members.release.suppressed)
         width = min(self.columns or len(columns), len(columns))
-        drawn = [_statement(columns, rows, width, rng) for _ in range(self.statements)]
-        # the same statement in other words is no second try
+        drawn = [_draw_statement(columns, rows, width, rng) for _ in range(self.statements)]
+        # the same statement in other words is not a second try
         made = list({_meaning(columns, *statement): statement for statement in drawn}.values())
         quasi = len(members.table.columns)
-        counts = np.array([[_true_of(columns, *one, quasi, people) for people in (0, 1)] for one in made])
+        counts = np.array([[_count_true(columns, *one, quasi, people) for people in (0, 1)] for one in made])
         inside, outside = (counts == 1).astype(np.float64).transpose(1, 2, 0)
         details = {"columns": float(width), "rate_by_quasi_identifiers_alone": float(inside[0].mean())}
         return Finding.from_tries(inside[1], float(outside[1].mean()), details=details)
@@ -61,8 +66,10 @@ class SinglingOut(Attack):
 Statement = tuple[int, NDArray[np.int64]]
 
 
-def _statement(columns: list[Predicate], rows: NDArray[np.int64], width: int, rng: np.random.Generator) -> Statement:
-    """A released row and the columns that are spoken of."""
+def _draw_statement(
+    columns: list[Predicate], rows: NDArray[np.int64], width: int, rng: np.random.Generator
+) -> Statement:
+    """Draw a released row and the columns to state."""
     return int(rng.choice(rows)), np.sort(rng.permutation(len(columns))[:width])
 
 
@@ -70,8 +77,8 @@ def _meaning(columns: list[Predicate], row: int, chosen: NDArray[np.int64]) -> t
     return tuple((int(c), int(columns[c].kind[row])) for c in chosen)
 
 
-def _true_of(columns: list[Predicate], row: int, chosen: NDArray[np.int64], quasi: int, people: int) -> list[int]:
-    """Number of people of whom it is true what is said of the first ``quasi`` columns, and of whom all is."""
+def _count_true(columns: list[Predicate], row: int, chosen: NDArray[np.int64], quasi: int, people: int) -> list[int]:
+    """Count the people for whom the statement holds in the first ``quasi`` columns, and in all of them."""
     true = np.ones(len(columns[0].codes[people]), dtype=bool)
     for c in chosen[chosen < quasi]:
         true &= columns[c].mask(row, people)
@@ -81,19 +88,16 @@ def _true_of(columns: list[Predicate], row: int, chosen: NDArray[np.int64], quas
     return [of_quasi, int(true.sum())]
 
 
-# ---- Predicates an attacker reads off released records, and the people of whom they hold ---------
-
-
 @dataclass(frozen=True, eq=False)
 class Predicate:
-    """For one column: of which of its values each released record speaks.
+    """For one column: which of its values each released record is true of.
 
     Parameters
     ----------
     kind : number of the cell each released row publishes; -1 for suppressed rows.
-    codes : number of the value of each person, a table each.
-    holds : for every such cell and every value of each table, whether the cell is true of it; None where the number of
-        the cell is that of the only value it is true of.
+    codes : per table, the number of each person's value.
+    holds : per table, whether each cell is true of each value; None where the number of the cell is that of the only
+        value it is true of.
     """
 
     kind: NDArray[np.int32]
@@ -101,35 +105,35 @@ class Predicate:
     holds: Sequence[BoolArray] | None = None
 
     def mask(self, row: int, people: int) -> BoolArray:
-        """Of whom, in the table number ``people``, it is true what the released ``row`` says."""
+        """Return for whom, in table number ``people``, the cell of the released ``row`` is true."""
         codes = self.codes[people]
         return np.asarray(codes == self.kind[row] if self.holds is None else self.holds[people][self.kind[row]][codes])
 
 
-def predicates(release: Release, tables: Sequence[Table]) -> list[Predicate]:
-    """One predicate a published column: the cell for quasi-identifiers, equality for the others."""
-    quasi = [_of_cells(release, tables, i) for i in range(len(tables[0].columns))]
-    return quasi + [_of_values(release, tables, str(name)) for name in release.passthrough.columns]
+def read_predicates(release: Release, tables: Sequence[Table]) -> list[Predicate]:
+    """Read one predicate per published column: the cell for quasi-identifiers, equality for the others."""
+    quasi = [_cell_predicate(release, tables, i) for i in range(len(tables[0].columns))]
+    return quasi + [_value_predicate(release, tables, str(name)) for name in release.passthrough.columns]
 
 
-def _of_cells(release: Release, tables: Sequence[Table], column: int) -> Predicate:
+def _cell_predicate(release: Release, tables: Sequence[Table], column: int) -> Predicate:
     cells = release.cells[tables[0].columns[column].name]
     equal = Groups.equal_rows(cells.keys())
     kind = np.append(equal.labels, np.int32(-1))[release.groups.labels]
     distinct = cells.select(equal.first_rows)
     codes = [np.ascontiguousarray(table.codes[:, column]) for table in tables]
-    return Predicate(kind, codes, [covered(distinct, table.columns[column]) for table in tables])
+    return Predicate(kind, codes, [_coverage(distinct, table.columns[column]) for table in tables])
 
 
-def _of_values(release: Release, tables: Sequence[Table], name: str) -> Predicate:
+def _value_predicate(release: Release, tables: Sequence[Table], name: str) -> Predicate:
     shown, *codes = values_of([release.passthrough, *(t.frame for t in tables)], release.schema, name)[0]
     return Predicate(np.where(release.suppressed, -1, shown).astype(np.int32), codes)
 
 
-def covered(cells: Cells, column: CodedColumn) -> BoolArray:
-    """Whether each cell (rows) is true of each value of the column (columns).
+def _coverage(cells: Cells, column: CodedColumn) -> BoolArray:
+    """Compute whether each cell (rows) is true of each value of the column (columns).
 
-    Single numbers may be means or noisy: such a cell is taken to speak of the values nearer to it than to any other
+    Single numbers may be means or noisy: such a cell is taken to be true of the values nearer to it than to any other
     published number.
     """
     if isinstance(cells, Numbers) or (isinstance(cells, Intervals) and _all_points(cells)):

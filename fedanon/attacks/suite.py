@@ -1,4 +1,4 @@
-"""A suite of attacks on one context."""
+"""Suites: several attacks on one context, one after the other."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from fedanon.attacks.context import AttackContext
 from fedanon.errors import ConfigError, FedanonError
 from fedanon.fields import build, listed
 
-#: names of suites: every attack, or every attack on one thing
+#: names of suites: every attack, or every attack on one target
 SUITES = ("all", "release", "model", "federation")
 
 
 @dataclass(frozen=True)
 class AttackReport:
-    """Results of a suite, and why the other attacks were not tried."""
+    """The results of a suite, and why the other attacks were not tried."""
 
     results: list[AttackResult] = field(default_factory=list)
     not_tried: dict[str, str] = field(default_factory=dict)
@@ -28,18 +28,18 @@ class AttackReport:
 def run_attacks(
     context: AttackContext, attacks: Sequence[tuple[str, Attack]], on_attack: Callable[[str], None] = lambda _: None
 ) -> AttackReport:
-    """Try every attack; ``on_attack`` is called with the name before each. One that cannot be tried stops no other."""
+    """Run every attack; ``on_attack`` is called with its name first. One that cannot be tried stops no other."""
     report = AttackReport()
     for name, attack in attacks:
         on_attack(name)
         try:
-            report.results.append(_tried(name, attack, context))
+            report.results.append(_run_attack(name, attack, context))
         except FedanonError as reason:
             report.not_tried[name] = str(reason)
     return report
 
 
-def _tried(name: str, attack: Attack, context: AttackContext) -> AttackResult:
+def _run_attack(name: str, attack: Attack, context: AttackContext) -> AttackResult:
     begun = time.perf_counter()
     found = attack.run(context, context.rng(name))
     return AttackResult(
@@ -60,20 +60,20 @@ def _tried(name: str, attack: Attack, context: AttackContext) -> AttackResult:
 def select_attacks(
     names: str = "all", settings: Mapping[str, Mapping[str, Any]] | None = None
 ) -> list[tuple[str, Attack]]:
-    """Attacks by name, with commas; `all` of them, or all on a `release`, a `model` or a `federation`.
+    """Make the attacks named, separated by commas; `all`, `release`, `model` and `federation` name all on that target.
 
-    ``settings`` gives parameters of some of them, by attack and name.
+    ``settings`` holds parameters by attack and name.
     """
-    chosen = dict.fromkeys(name for part in listed(names) for name in _named(part))
+    chosen = dict.fromkeys(name for part in listed(names) for name in _names_in(part))
     given = settings or {}
-    idle = [name for name in given if name not in chosen]
-    if idle:
-        raise ConfigError(f"Parameters are given for attacks that are not in the suite: {', '.join(idle)}.")
+    unused = [name for name in given if name not in chosen]
+    if unused:
+        raise ConfigError(f"Parameters are given for attacks that are not in the suite: {', '.join(unused)}.")
     return [(name, build(ATTACKS[name], given.get(name, {}))) for name in chosen]
 
 
-def _named(part: str) -> list[str]:
-    """The attacks of a suite, or the one of that name."""
+def _names_in(part: str) -> list[str]:
+    """List the attacks of a suite, or the single attack of that name."""
     if part in SUITES:
         return [name for name, attack in ATTACKS.items() if part in ("all", attack.target)]
     return [part]

@@ -1,4 +1,8 @@
-"""Tree leakage: what the trees a node sends tell of its records: thresholds, leaf sizes, labels."""
+"""Tree leakage: what the trees of a node reveal of its records: thresholds, leaf sizes, labels.
+
+Knows: the trees that the nodes of a federation send. Does: reads the split thresholds of numeric columns as values of
+records. Judged by: the share of distinct thresholds that equal some record's raw value.
+"""
 
 from __future__ import annotations
 
@@ -36,11 +40,11 @@ FEW = 5
 class TreeLeakage(Attack):
     """Share of the distinct split thresholds of numeric columns that equal some record's value, as float32.
 
-    The trees are those ten clients send, each trained on its own release. Baseline: the share of thresholds that would
-    coincide if they were drawn from all values the schema declares for the column, none where these are no whole
+    The trees are those that the nodes send, each trained on its own release. Baseline: the share of thresholds that
+    would coincide if they were drawn from all values the schema declares for the column, none where these are not whole
     numbers. Details: the same share over all features, where 'has this category' is a split of one-hot values; the
     share of thresholds whose next whole number is some record's value, for a threshold between two whole numbers hides
-    neither from one who knows that there is nothing between; the share of leaves that one to four of the client's
+    neither from someone who knows that there is nothing between; the share of leaves that one to four of the node's
     people reach; the share of leaves reached by one label only.
     """
 
@@ -49,29 +53,29 @@ class TreeLeakage(Attack):
     target = "model"
 
     rounds: int = parameter(20, help="rounds of training", at_least=1)
-    clients: int = parameter(10, help="clients of the federation", at_least=1)
+    nodes: int = parameter(10, help="nodes of the federation", at_least=1, aliases=("clients",))
     thresholds: Literal["between", "values"] = parameter(
         "between", help="as the federation's nodes send them, or where xgboost put them ('values')"
     )
 
     def run(self, context: AttackContext, rng: np.random.Generator) -> Finding:
-        """Train a federation on releases and look its trees through."""
+        """Train a federation on releases and read its trees."""
         if context.anonymizer is None:
-            raise NotApplicableError("It needs the method, to make the releases of the clients.")
+            raise NotApplicableError("It needs the method, to make the releases of the nodes.")
         labels, encoding = labels_of(context.table), Encoding.of(context.table.schema)
         numeric = _numeric_features(encoding)
         model = model_named("xgb", thresholds=self.thresholds)
         assert isinstance(model, BoostedTrees)
-        learner = Learner(model=model, rounds=self.rounds, clients=self.clients)
+        learner = Learner(model=model, rounds=self.rounds, clients=self.nodes)
         [sent] = learner.fit(learner.releases(context, context.table, "trees"), encoding, rng)
         trees = read_trees(sent.tobytes(), n_features=encoding.width, limits=model.model_limits()).trees
         raw = encoding.table(context.table)
-        details = _leaf_details(trees, raw, labels, partition.iid(context.table, self.clients, context.rng("trees")))
-        return judged(trees, raw, numeric, details)
+        details = _leaf_details(trees, raw, labels, partition.iid(context.table, self.nodes, context.rng("trees")))
+        return judge_thresholds(trees, raw, numeric, details)
 
 
 def _numeric_features(encoding: Encoding) -> dict[int, Numeric]:
-    """Where the numeric columns stand among the features."""
+    """Find the numeric columns among the features."""
     columns = zip(encoding.attributes, places_of(encoding), strict=True)
     found = {place.start: attribute for attribute, place in columns if isinstance(attribute, Numeric)}
     if not found:
@@ -79,7 +83,9 @@ def _numeric_features(encoding: Encoding) -> dict[int, Numeric]:
     return found
 
 
-def judged(trees: list[Tree], raw: Features, numeric: Mapping[int, Numeric], details: dict[str, float]) -> Finding:
+def judge_thresholds(
+    trees: list[Tree], raw: Features, numeric: Mapping[int, Numeric], details: dict[str, float]
+) -> Finding:
     """Compare all distinct thresholds with the values of the same feature."""
     thresholds = distinct_thresholds(trees)
     same = np.array([value in raw[:, feature] for feature, value in thresholds], dtype=np.float64)
@@ -97,18 +103,18 @@ def judged(trees: list[Tree], raw: Features, numeric: Mapping[int, Numeric], det
 
 
 def distinct_thresholds(trees: list[Tree]) -> list[Threshold]:
-    """Pairs of feature and threshold, each once."""
+    """List the pairs of feature and threshold, each once."""
     inner = [(tree, ~tree.leaves) for tree in trees]
     return sorted({pair for t, at in inner for pair in zip(t.feature[at].tolist(), t.value[at].tolist(), strict=True)})
 
 
 def _chance(raw: Features, attribute: Numeric) -> float:
-    """Share of the declared values that some record has."""
+    """Compute the share of the declared values that some record has."""
     return len(np.unique(raw)) / (attribute.width + 1) if attribute.integer else 0.0
 
 
 def _rounded_up(thresholds: list[Threshold], raw: Features, numeric: Mapping[int, Numeric]) -> float:
-    """Share of the thresholds that are some record's value once rounded up to a whole number, if such are declared."""
+    """Compute the share of thresholds that, rounded up to a whole number where declared, are some record's value."""
     found = [
         _next_value(value, numeric[feature]) in _values(raw[:, feature], numeric[feature])
         for feature, value in thresholds
@@ -125,11 +131,8 @@ def _next_value(threshold: float, attribute: Numeric) -> float:
     return float(np.ceil(threshold * attribute.width - 1e-3)) if attribute.integer else threshold
 
 
-# ---- leaves --------------------------------------------------------------------------------------
-
-
 def _leaf_details(trees: list[Tree], raw: Features, labels: Labels, parts: list[NDArray[np.int64]]) -> dict[str, float]:
-    """Sizes and labels of the leaves, each client's trees asked for its own people."""
+    """Summarize sizes and labels of the leaves, each node's trees applied to its own people."""
     leaves = [leaf_counts(tree, raw[rows], labels[rows]) for tree, rows in _owned(trees, parts)]
     counts = np.concatenate(leaves)
     sizes = counts.sum(axis=1)
@@ -142,12 +145,12 @@ def _leaf_details(trees: list[Tree], raw: Features, labels: Labels, parts: list[
 
 
 def _owned(trees: list[Tree], parts: list[NDArray[np.int64]]) -> list[tuple[Tree, NDArray[np.int64]]]:
-    """Every tree with the rows of its client: a round adds one of each, in order."""
+    """Pair every tree with the rows of its node: a round adds one tree per node, in order."""
     return [(tree, parts[i % len(parts)]) for i, tree in enumerate(trees)]
 
 
 def leaf_counts(tree: Tree, features: Features, labels: Labels) -> NDArray[np.int64]:
-    """For every leaf of a tree, how many rows of label 0 and of label 1 reach it."""
+    """Count for every leaf of a tree how many rows of label 0 and of label 1 reach it."""
     at = np.zeros(len(features), dtype=np.int64)
     rows = np.arange(len(features))
     while len(rows):

@@ -24,6 +24,30 @@ if TYPE_CHECKING:
 
 COLUMNS = ("attack", "rate %", "95 % interval", "baseline %", "lift", "n", "seconds")
 RESULTS_FILE = "attacks.json"
+#: share of the plot's axis that the number of a rate takes, with room
+NUMBER_WIDTH = 0.1
+
+ReleaseFile = Annotated[
+    Path | None, typer.Option(help="A released file of INPUT, rows in the same order, instead of a method.")
+]
+Suite = Annotated[str, typer.Option(help="Attacks a,b,c; or `all`, or all on a `release`, a `model`, a `federation`.")]
+Method = Annotated[str | None, typer.Option(help="Anonymizer; see `fedanon methods`. mondrian by default.")]
+MinimumK = Annotated[int | None, typer.Option(help="Minimum number of people who share a published record.")]
+Requirement = Annotated[
+    str | None, typer.Option(help="What classes must keep beyond k: l=2:COLUMN,t=0.3:COLUMN; may name k itself.")
+]
+AttackSettings = Annotated[
+    list[str] | None,
+    typer.Option("--set-attack", metavar="ATTACK.NAME=VALUE", help="A parameter of an attack; may be repeated."),
+]
+FailAbove = Annotated[
+    float | None, typer.Option(help="Exit code 2 if the lower end of any rate's interval is above this.", min=0)
+]
+Output = Annotated[
+    Path | None, typer.Option("-o", "--output", help="Also write the results: a .json file, or a folder for one.")
+]
+Plot = Annotated[Path | None, typer.Option(help="Also draw rates and baselines (PNG, SVG or PDF).")]
+Listing = Annotated[bool, typer.Option("--list", help="List the attacks and their parameters, and stop.")]
 
 
 def attack(
@@ -32,79 +56,67 @@ def attack(
     client: options.Client = None,
     schema: options.SchemaFile = None,
     quasi: options.Quasi = None,
-    release: Annotated[
-        Path | None, typer.Option(help="A released file of INPUT, rows in the same order, instead of a method.")
-    ] = None,
-    suite: Annotated[
-        str, typer.Option(help="Attacks a,b,c; or `all`, or all on a `release`, a `model`, a `federation`.")
-    ] = "all",
-    method: Annotated[str | None, typer.Option(help="Anonymizer; see `fedanon methods`. mondrian by default.")] = None,
-    k: Annotated[int | None, typer.Option(help="Minimum number of people who share a published record.")] = None,
-    require: Annotated[
-        str | None, typer.Option(help="What classes must keep beyond k: l=2:COLUMN,t=0.3:COLUMN; may name k itself.")
-    ] = None,
+    release: ReleaseFile = None,
+    suite: Suite = "all",
+    method: Method = None,
+    k: MinimumK = None,
+    require: Requirement = None,
     settings: options.Settings = None,
-    attack_settings: Annotated[
-        list[str] | None,
-        typer.Option("--set-attack", metavar="ATTACK.NAME=VALUE", help="A parameter of an attack; may be repeated."),
-    ] = None,
-    fail_above: Annotated[
-        float | None, typer.Option(help="Exit code 2 if the lower end of any rate's interval is above this.", min=0)
-    ] = None,
+    attack_settings: AttackSettings = None,
+    fail_above: FailAbove = None,
     seed: options.Seed = 0,
     missing: options.Missing = None,
     encoding: options.Encoding = "utf-8",
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Also write the results: a .json file, or a folder for one.")
-    ] = None,
-    plot: Annotated[Path | None, typer.Option(help="Also draw rates and baselines (PNG, SVG or PDF).")] = None,
-    listing: Annotated[bool, typer.Option("--list", help="List the attacks and their parameters, and stop.")] = False,
+    output: Output = None,
+    plot: Plot = None,
+    listing: Listing = False,
     as_json: options.Json = False,
 ) -> None:
-    """Attack a release, models trained on it and a federation, and tell each rate beside that of a guess.
+    """Attack a release, models trained on it and a federation, and report each rate beside that of a guess.
 
-    The release is made here by a method, or read from a file beside its original; what needs the method is then not
-    tried. Every rate has a 95 % interval. The exit code is 0 whatever succeeds, unless --fail-above says otherwise.
+    The release is made here by a method, or read from a file beside its original; attacks that need the method are
+    then skipped. Every rate has a 95 % interval. The exit code is 0 whatever succeeds, unless --fail-above says
+    otherwise.
     """
     from fedanon.attacks.suite import select_attacks
 
     if listing:
-        _list(as_json=as_json)
+        _list_attacks(as_json=as_json)
         return
-    attacks = select_attacks(suite, _attack_settings(attack_settings))
+    attacks = select_attacks(suite, _parse_attack_settings(attack_settings))
     if release is not None:
-        _refuse_to_make(method, k, require, settings)
+        _reject_method(method, k, require, settings)
     table = options.load_table(
         file=file, dataset=dataset, client=client, schema=schema, quasi=quasi, missing=missing, encoding=encoding
     )
-    context = _context(table, release, method or "mondrian", k, require, settings, seed)
+    context = _make_context(table, release, method or "mondrian", k, require, settings, seed)
     report = _run(context, attacks)
     _publish(context, report, output, plot, as_json=as_json)
-    _enforce(report, fail_above)
+    _enforce_limit(report, fail_above)
 
 
-def _refuse_to_make(method: str | None, k: int | None, require: str | None, settings: list[str] | None) -> None:
+def _reject_method(method: str | None, k: int | None, require: str | None, settings: list[str] | None) -> None:
     if method or k or require or settings:
-        raise ConfigError("--release is a release that was made; --method, --k, --require and --set make one.")
+        raise ConfigError("--release names a release that exists; --method, --k, --require and --set make one.")
 
 
 def _publish(
     context: AttackContext, report: AttackReport, output: Path | None, plot: Path | None, *, as_json: bool
 ) -> None:
-    """Write and draw what is asked for, then print."""
+    """Write and draw what was asked for, then print."""
     document = _document(context, report)
     if output is not None:
         _write(document, output)
     if plot is not None and report.results:
-        draw_attacks(report.results, _title(context), plot)
+        draw_attacks(report.results, _describe(context), plot)
     if as_json:
         print_json(document)
     else:
-        _report(context, report, [path for path in (output, plot) if path is not None])
+        _print_report(context, report, [path for path in (output, plot) if path is not None])
 
 
-def _attack_settings(settings: list[str] | None) -> dict[str, dict[str, str]]:
-    """``attack.name=value`` texts by attack and name."""
+def _parse_attack_settings(settings: list[str] | None) -> dict[str, dict[str, str]]:
+    """Group ``attack.name=value`` texts by attack and name."""
     found: dict[str, dict[str, str]] = {}
     for key, value in options.parse_settings(settings).items():
         name, dot, parameter = key.partition(".")
@@ -114,7 +126,7 @@ def _attack_settings(settings: list[str] | None) -> dict[str, dict[str, str]]:
     return found
 
 
-def _context(
+def _make_context(
     table: Table,
     release: Path | None,
     method: str,
@@ -126,14 +138,14 @@ def _context(
     from fedanon.attacks.context import AttackContext
 
     if release is not None:
-        return AttackContext(table, _read(release, table), None, seed)
+        return AttackContext(table, _read_release(release, table), None, seed)
     k, more = asked_of_classes(k, require)
     anonymizer = make_anonymizer(method, k, {**options.parse_settings(settings), **more})
     return AttackContext(table, anonymizer.anonymize(table, rng=seed), anonymizer, seed)
 
 
-def _read(path: Path, table: Table) -> Release:
-    """The release in a file, with all columns as they are published there."""
+def _read_release(path: Path, table: Table) -> Release:
+    """Read the release in a file, with all columns as they are published there."""
     from fedanon.io.release_file import read_release
     from fedanon.release.reconstruction import reconstruct
 
@@ -175,32 +187,32 @@ def _write(document: dict[str, Any], output: Path) -> None:
     atomic_write(output, json_text(document))
 
 
-def _title(context: AttackContext) -> str:
+def _describe(context: AttackContext) -> str:
     method = context.anonymizer
     what = "The release" if method is None else f"{method.name}, k={getattr(method, 'k', '-')}"
     return f"{what}: {len(context.table):,} rows, seed {context.seed}"
 
 
-def _report(context: AttackContext, report: AttackReport, written: list[Path]) -> None:
+def _print_report(context: AttackContext, report: AttackReport, written: list[Path]) -> None:
     out = console()
     if report.results:
-        print_table(_title(context), COLUMNS, [_row(result) for result in report.results])
+        print_table(_describe(context), COLUMNS, [_format_row(result) for result in report.results])
         out.print("rate: tries that succeed; baseline: the same without the release, by the best guess or on others.")
     for name, reason in report.not_tried.items():
         out.print(f"Not tried: {name}: {reason}")
-    out.print(_conclusion(report.results))
+    out.print(_conclude(report.results))
     for path in written:
         out.print(f"Written: {path}")
 
 
-def _row(result: AttackResult) -> list[Any]:
+def _format_row(result: AttackResult) -> list[Any]:
     rate, low, high, baseline = (f"{100 * x:.2f}" for x in (result.rate, result.low, result.high, result.baseline))
     lift = None if result.lift is None else float(f"{result.lift:.3g}")
     return [result.title, rate, f"{low} to {high}", baseline, lift, result.n, round(result.seconds, 2)]
 
 
-def _conclusion(results: list[AttackResult]) -> str:
-    """What the results come to, in plain words."""
+def _conclude(results: list[AttackResult]) -> str:
+    """Sum up the results in plain words."""
     from fedanon.attacks import ATTACKS
 
     better = [result for result in results if result.low > result.baseline]
@@ -215,56 +227,52 @@ def _conclusion(results: list[AttackResult]) -> str:
     )
 
 
-def _enforce(report: AttackReport, limit: float | None) -> None:
+def _enforce_limit(report: AttackReport, limit: float | None) -> None:
     above = [] if limit is None else [result.attack for result in report.results if result.low > limit]
     if above:
         raise PrivacyViolationError(f"Above the rate of {limit:g} that --fail-above allows: {', '.join(above)}.")
 
 
-def _list(*, as_json: bool) -> None:
+def _list_attacks(*, as_json: bool) -> None:
     from fedanon.attacks import ATTACKS
 
     found = [
-        {"name": name, "target": kind.target, "meaning": kind.meaning, "parameters": _parameters(kind)}
+        {"name": name, "target": kind.target, "meaning": kind.meaning, "parameters": _list_parameters(kind)}
         for name, kind in ATTACKS.items()
     ]
     if as_json:
         print_json(found)
         return
-    rows = [(entry["name"], entry["target"], entry["meaning"], _settable(entry["parameters"])) for entry in found]
+    rows = [
+        (entry["name"], entry["target"], entry["meaning"], _format_parameters(entry["parameters"])) for entry in found
+    ]
     print_table("Attacks", ["name", "attacks", "what it means if it succeeds", "parameters"], rows)
 
 
-def _settable(parameters: Any) -> str:
+def _format_parameters(parameters: Any) -> str:
     return "\n".join(f"{entry['name']}={entry['default']}: {entry['help']}" for entry in parameters)
 
 
-def _parameters(kind: type[Attack]) -> list[dict[str, Any]]:
+def _list_parameters(kind: type[Attack]) -> list[dict[str, Any]]:
     return [
         {"name": e.name, "default": "required" if e.default is MISSING else e.default, "help": e.metadata.get("help")}
         for e in fields(kind)
     ]
 
 
-# ---- The plot of a suite of attacks --------------------------------------------------------------
-
-#: share of the axis that the number of a rate takes, with room
-NUMBER_WIDTH = 0.1
-
-
 def draw_attacks(results: Sequence[AttackResult], title: str, path: Path) -> None:
-    """One line an attack, the highest gain over the guess on top."""
+    """Draw one line per attack, the largest gain over its baseline on top."""
     ordered = sorted(results, key=lambda one: one.rate - one.baseline, reverse=True)
     figure, panels = new_figure(size=(8.5, 1.5 + 0.34 * len(ordered)))
     axes = panels[0][0]
     for place, one in enumerate(ordered):
-        _draw(axes, place, one)
-    _frame(axes, [one.title for one in ordered], title)
-    figure.legend(*_legend(), loc="outside lower center", ncols=3, frameon=False, fontsize=9)
+        _draw_result(axes, place, one)
+    _label_axes(axes, [one.title for one in ordered], title)
+    figure.legend(*_make_legend(), loc="outside lower center", ncols=3, frameon=False, fontsize=9)
     save_figure(figure, path)
 
 
-def _draw(axes: Any, place: int, one: AttackResult) -> None:
+def _draw_result(axes: Any, place: int, one: AttackResult) -> None:
     from fedanon.report.charts import BEYOND, WITHIN
     from fedanon.report.style import INK, style
 
@@ -274,7 +282,7 @@ def _draw(axes: Any, place: int, one: AttackResult) -> None:
     axes.plot(
         one.baseline, place, color=INK, marker="|", markersize=15, markeredgewidth=2, linestyle="none", clip_on=False
     )
-    at, left = _number_place(one)
+    at, left = _place_number(one)
     axes.annotate(
         f"{one.rate:.1%}",
         (at, place),
@@ -287,8 +295,8 @@ def _draw(axes: Any, place: int, one: AttackResult) -> None:
     )
 
 
-def _number_place(one: AttackResult) -> tuple[float, bool]:
-    """Where the number of a rate stands, and whether to the left of it: beside the interval, not on the baseline."""
+def _place_number(one: AttackResult) -> tuple[float, bool]:
+    """Decide where the number of a rate stands, and whether to its left: beside the interval, off the baseline."""
     in_the_way = one.high <= one.baseline < one.high + NUMBER_WIDTH
     right = max(one.high, one.baseline) if in_the_way else one.high
     if right + NUMBER_WIDTH <= 1:
@@ -297,7 +305,7 @@ def _number_place(one: AttackResult) -> tuple[float, bool]:
     return min(one.low, one.baseline) if in_the_way else one.low, True
 
 
-def _frame(axes: Any, names: Sequence[str], title: str) -> None:
+def _label_axes(axes: Any, names: Sequence[str], title: str) -> None:
     from fedanon.report.style import FAINT, INK
 
     axes.set_yticks(range(len(names)), labels=names)
@@ -312,7 +320,7 @@ def _frame(axes: Any, names: Sequence[str], title: str) -> None:
     axes.tick_params(axis="y", length=0)
 
 
-def _legend() -> tuple[list[Any], list[str]]:
+def _make_legend() -> tuple[list[Any], list[str]]:
     from matplotlib.lines import Line2D
 
     from fedanon.report.charts import BEYOND, WITHIN

@@ -28,7 +28,7 @@ def test_the_robust_rule_loses_little(model: Any, method: dict[str, Any]) -> Non
     assert finding.rate < finding.baseline + 0.03
     assert finding.interval[0] < finding.rate < finding.interval[1]
     assert set(finding.details) >= {f"auc_{name}" for name in TAMPERINGS}
-    assert finding.details["hostile_named_share"] >= 0.6
+    assert finding.details["malicious_named_share"] >= 0.6
     assert finding.n == 1_200
 
 
@@ -47,8 +47,8 @@ def test_where_there_can_be_no_federation() -> None:
     context = context_of("adult", rows=1_000, k=5)
     with pytest.raises(NotApplicableError, match="needs the method"):
         Byzantine().run(replace(context, anonymizer=None), context.rng("here"))
-    with pytest.raises(NotApplicableError, match="at least 30 people for each of 40 clients"):
-        PlantedBackdoor(clients=40).run(context, context.rng("here"))
+    with pytest.raises(NotApplicableError, match="at least 30 people for each of 40 nodes"):
+        PlantedBackdoor(nodes=40).run(context, context.rng("here"))
     nothing = made(small_table([31, 47], ["cardiac", "cancer"], ["gout", "cold"]), k=2)
     with pytest.raises(NotApplicableError, match="target"):
         Byzantine().run(nothing, nothing.rng("here"))

@@ -9,7 +9,7 @@ import pytest
 
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.attacks import ATTACKS
-from fedanon.attacks.base import Finding, NotApplicableError, wilson
+from fedanon.attacks.base import Finding, NotApplicableError, wilson_interval
 from fedanon.attacks.context import AttackContext
 from fedanon.attacks.learning import hurried
 from fedanon.data.table import Table
@@ -22,7 +22,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "membership_loss": {"rounds": 10},
     "lira": {"profile": "central", "shadows": 6, "people": 240},
     "gradient_inversion": {"tries": 60},
-    "tree_leakage": {"rounds": 3, "clients": 4},
+    "tree_leakage": {"rounds": 3, "nodes": 4},
 }
 
 
@@ -69,7 +69,7 @@ def test_the_likelihood_ratio_tells_members_of_raw_training_only() -> None:
 
 
 def test_a_federation_is_attacked_by_federations() -> None:
-    found = _run("lira", context_of("adult", rows=200, k=3), profile="federation", shadows=4, clients=2, rounds=2)
+    found = _run("lira", context_of("adult", rows=200, k=3), profile="federation", shadows=4, nodes=2, rounds=2)
     assert found.n == 200 * 2
     assert found.baseline == 0.01
 
@@ -82,7 +82,7 @@ def test_a_gradient_tells_as_much_as_the_published_rows() -> None:
 
 def test_zeros_of_a_raw_update_tell_which_categories_a_client_has() -> None:
     details = _run("gradient_inversion", _raw(400)).details
-    assert details["categories_told_present_or_absent"] == 1.0
+    assert details["categories_known_present_or_absent"] == 1.0
     assert details["categories_resting_on_fewer_than_5_rows"] > 0
     assert details["rate_of_updates_on_one_row"] == 1.0
 
@@ -127,7 +127,7 @@ def test_a_search_gets_its_share_of_the_budget() -> None:
 def test_anchors_of_the_likelihood_ratio(method: str, settings: dict[str, int], auc: float, rate: float) -> None:
     # measured on Adult before this package was written, setting and interval not noted: one model of 2,000 members
     found = _run("lira", context_of("adult", method=method, **settings), shadows=32, people=4000)
-    low, high = wilson(rate * 2000, 2000)
+    low, high = wilson_interval(rate * 2000, 2000)
     assert low <= found.rate <= high
     assert found.details["auc"] == pytest.approx(auc, abs=0.02)
 

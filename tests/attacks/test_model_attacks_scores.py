@@ -13,8 +13,8 @@ from scipy.stats import norm
 
 from fedanon.attacks import membership
 from fedanon.attacks.gradient_inversion import Decoder, gradient, update
-from fedanon.attacks.membership import Shadows, caught
-from fedanon.attacks.tree_leakage import distinct_thresholds, judged, leaf_counts
+from fedanon.attacks.membership import Shadows, catch_members
+from fedanon.attacks.tree_leakage import distinct_thresholds, judge_thresholds, leaf_counts
 from fedanon.data.schema import Numeric, Role
 from fedanon.models.encoding import Encoding
 from fedanon.models.scores import log_loss
@@ -32,14 +32,14 @@ UNIT = st.floats(0, 1, width=32)
 def test_scores_that_tell_nothing_catch_as_many_members_as_others(scores: list[float], false_alarms: float) -> None:
     both = np.array([*scores, *scores])
     inside = np.arange(len(both)) < len(scores)
-    assert caught(both, inside, false_alarms).mean() == pytest.approx(false_alarms)
+    assert catch_members(both, inside, false_alarms).mean() == pytest.approx(false_alarms)
 
 
 def test_half_of_a_tie_is_caught() -> None:
     scores = np.array([3.0, 2.0, 1.0, 2.0, 2.0, 1.0, 1.0])
     inside = np.array([True, True, True, False, False, False, False])
     # of four others one may be taken for a member: one of the two who tie at 2
-    np.testing.assert_allclose(caught(scores, inside, 0.25), [1.0, 0.5, 0.0])
+    np.testing.assert_allclose(catch_members(scores, inside, 0.25), [1.0, 0.5, 0.0])
 
 
 @given(st.lists(st.tuples(st.integers(-4, 4).map(float), st.booleans()), min_size=1, max_size=30))
@@ -56,13 +56,13 @@ def test_no_threshold_tells_more_right_than_the_best(people: list[tuple[float, b
 def test_a_model_that_remembers_its_members_gives_them_away() -> None:
     rng = np.random.default_rng(0)
     inside = np.arange(2000) < 1000
-    found = membership.loss_finding(rng.normal(size=2000) + 20 * inside, inside)
+    found = membership.judge_losses(rng.normal(size=2000) + 20 * inside, inside)
     assert found.rate == 1.0
     assert found.details == {"auc": 1.0, "caught_at_1_percent_false_alarms": 1.0}
 
 
 def test_a_model_that_knows_no_one_gives_no_one_away() -> None:
-    found = membership.loss_finding(np.random.default_rng(0).normal(size=4000), np.arange(4000) < 2000)
+    found = membership.judge_losses(np.random.default_rng(0).normal(size=4000), np.arange(4000) < 2000)
     assert found.interval[0] < 0.5 < found.interval[1]
     assert found.details["auc"] == pytest.approx(0.5, abs=0.02)
 
@@ -83,7 +83,7 @@ def test_the_likelihood_ratio_finds_what_was_remembered_and_nothing_else(
 ) -> None:
     shadows = _shadows(memory)
     scores = np.array([membership.likelihood_ratio(shadows, i) for i in range(len(shadows.inside))])
-    found = membership.lira_finding(scores, shadows.inside)
+    found = membership.judge_ratios(scores, shadows.inside)
     assert auc[0] <= found.details["auc"] <= auc[1]
     assert rate[0] <= found.rate <= rate[1]
     assert found.n == 4 * 2000
@@ -158,7 +158,7 @@ def test_thresholds_are_counted_once_and_compared_as_float32() -> None:
     assert len(distinct_thresholds(trees)) == 3
     raw = np.array([[0.1, 0], [0.2, 1], [0.9, 0]], dtype=np.float32)
     ten = Numeric("ten", Role.QUASI_IDENTIFYING, low=0, high=10, integer=True)
-    found = judged(trees, raw, {0: ten}, {})
+    found = judge_thresholds(trees, raw, {0: ten}, {})
     assert (found.rate, found.n) == (0.5, 2)
     # three of the eleven values are held; .15 rounded up is .2
     assert found.baseline == pytest.approx(3 / 11)

@@ -55,8 +55,8 @@ def test_background_knowledge_guesses_the_majority_of_the_class() -> None:
 
 def test_a_false_published_value_is_no_success() -> None:
     context = ward_context()
-    swapped = context.release.rest.assign(illness=["gout"] * 6)
-    false = AttackContext(context.table, replace(context.release, rest=swapped), None)
+    swapped = context.release.passthrough.assign(illness=["gout"] * 6)
+    false = AttackContext(context.table, replace(context.release, passthrough=swapped), None)
     assert Homogeneity().run(false, RNG).rate == pytest.approx(2 / 6)
     assert BackgroundKnowledge().run(false, RNG).rate == pytest.approx(2 / 6)
 
@@ -102,7 +102,7 @@ def test_downcoding_learns_from_what_is_published_below() -> None:
         "age": Intervals(np.array([20.0, 40.0, 60.0]), np.array([20.0, 40.0, 63.0])),
         "ward": Nodes(np.array([tree.nodes[name] for name in ("cardiac", "trauma", "Surgery")]), tree),
     }
-    release = replace(context.release, groups=Groups.of(np.repeat([0, 1, 2], 4)), cells=cells)
+    release = replace(context.release, groups=Groups.from_labels(np.repeat([0, 1, 2], 4)), cells=cells)
     found = Downcoding().run(replace(context, release=release), RNG)
     assert found.n == 4
     assert found.rate == 1
@@ -126,7 +126,7 @@ def test_suppressed_rows_are_not_tried() -> None:
 def test_excluding_one_value_is_what_trying_all_exclusions_gives(rows: list[tuple[int, int]]) -> None:
     domain = 4
     labels, codes = np.array(rows).T
-    known = ClassValues.from_codes(Groups.of(labels), codes)
+    known = ClassValues.from_codes(Groups.from_labels(labels), codes)
     chance = known.guess_chance_without_one(domain)[known.pair_of]
     for row, code in enumerate(codes):
         counts = np.bincount(codes[labels == labels[row]], minlength=domain)
@@ -153,9 +153,11 @@ def test_homogeneity_by_chance_is_the_mean_of_shuffled_releases() -> None:
     rng = np.random.default_rng(1)
     shuffled = []
     for _ in range(100):
-        rest = context.release.rest.assign(income=rng.permutation(context.release.rest["income"]))
+        rest = context.release.passthrough.assign(income=rng.permutation(context.release.passthrough["income"]))
         table = replace(context.table, frame=context.table.frame.assign(income=rest["income"]))
-        shuffled.append(Homogeneity().run(AttackContext(table, replace(context.release, rest=rest), None), rng).rate)
+        shuffled.append(
+            Homogeneity().run(AttackContext(table, replace(context.release, passthrough=rest), None), rng).rate
+        )
     error = np.std(shuffled) / np.sqrt(len(shuffled))
     assert Homogeneity().run(context, rng).baseline == pytest.approx(np.mean(shuffled), abs=4 * error)
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fedanon.attacks.composition import Candidates, Composition, CompositionFederation, judge
+from fedanon.attacks.composition import Candidates, Composition, CompositionFederation, judge_intersection
 from fedanon.attacks.inference import Inference, Linkability
-from fedanon.attacks.minimality import Minimality, merged_classes, shuffled_within
+from fedanon.attacks.minimality import Minimality, find_merged_classes, shuffle_within
 from fedanon.attacks.singling_out import SinglingOut
 from fedanon.data.groups import Groups
 from fedanon.errors import FedanonError
@@ -23,7 +23,7 @@ def test_intersection_leaves_what_all_releases_allow() -> None:
     other = Candidates(rows, labels, np.array([[0, 1, 1], [0, 1, 1], [1, 1, 1]], dtype=bool))
     both = [release.possible_for(rows) for release in (one, other)]
     assert both[0][2].all()  # a suppressed person may have any value
-    found = judge(both[0] & both[1], both, one.classes_of(rows))
+    found = judge_intersection(both[0] & both[1], both, one.classes_of(rows))
     assert found.rate == pytest.approx(1 / 3)
     assert found.baseline == 0
     assert found.details["unique_only_together"] == pytest.approx(1 / 3)
@@ -53,7 +53,7 @@ def test_ten_hospitals_at_ten_give_away_few_occupations() -> None:
 
 def test_two_values_in_every_class_stop_composition_of_a_binary_column() -> None:
     context = context_of("adult", rows=2000, k=5, require="l=2:income")
-    found = CompositionFederation(hospitals=4).run(context, np.random.default_rng(0))
+    found = CompositionFederation(nodes=4).run(context, np.random.default_rng(0))
     assert found.rate == 0
 
 
@@ -80,13 +80,13 @@ def test_merged_classes_are_unions_of_whole_groups() -> None:
     before = Groups.from_labels(np.array([0, 0, 1, 1, 2, 2, 3, 3]))
     after = Groups.from_labels(np.array([0, 0, 0, 0, 1, 1, 2, 1]))
     # class 0 is the union of two groups; a group is torn between 1 and 2
-    assert merged_classes(after, before).tolist() == [True, False, False]
-    assert not merged_classes(before, before).any()
+    assert find_merged_classes(after, before).tolist() == [True, False, False]
+    assert not find_merged_classes(before, before).any()
 
 
 def test_values_are_dealt_out_within_classes_only() -> None:
     labels = np.array([1, 0, 1, 0, 0, 2], dtype=np.int32)
-    source = shuffled_within(labels, np.random.default_rng(0))
+    source = shuffle_within(labels, np.random.default_rng(0))
     assert sorted(source) == list(range(6))
     assert (labels[source] == labels).all()
 

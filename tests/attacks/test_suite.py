@@ -35,6 +35,13 @@ def test_parameters_are_read_from_text() -> None:
     assert (attack.people, attack.shared) == (100, 20)
 
 
+def test_former_names_of_parameters_are_accepted_with_a_warning() -> None:
+    with pytest.warns(FutureWarning, match="'hospitals' is now called 'nodes'"):
+        ((_, attack),) = select_attacks("composition", {"composition": {"hospitals": "3"}})
+    assert isinstance(attack, Composition)
+    assert attack.nodes == 3
+
+
 def test_wrong_names_and_parameters_are_refused() -> None:
     with pytest.raises(UnknownComponentError, match="record_linkage"):
         select_attacks("record_linkag")

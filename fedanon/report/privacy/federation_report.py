@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fedanon._version import __version__
-from fedanon.attacks.base import wilson
+from fedanon.attacks.base import wilson_interval
 from fedanon.privacy.models.k_anonymity import KAnonymity
 from fedanon.report.document import (
     Block,
@@ -142,7 +142,7 @@ def _table(result: FederationResult, say: Language) -> TableBlock:
 def _row(node: NodeResult, result: FederationResult, say: Language) -> tuple[TableCell, ...]:
     told = node.measures
     linked = told.get(LINKED)
-    interval = NOTHING if linked is None else say.interval(*wilson(linked * node.rows, node.rows))
+    interval = NOTHING if linked is None else say.interval(*wilson_interval(linked * node.rows, node.rows))
     shares = [
         TableCell(say.share(told.get(name)), told.get(name))
         for name in ("ncp_published", "suppressed_share", "truthfulness")
