@@ -7,9 +7,9 @@ module which registers it::
     [project.entry-points."fedanon.anonymizers"]
     coin_toss = "my_package.coin_toss:CoinToss"
 
-The groups are ``fedanon.anonymizers``, ``fedanon.attacks``, ``fedanon.datasets``, ``fedanon.metrics``,
-``fedanon.models``, ``fedanon.privacy_models``, ``fedanon.strategies``, ``fedanon.readers`` and ``fedanon.tasks``. What
-a component must keep is checked by :mod:`fedanon.testing`.
+The groups are ``fedanon.anonymizers``, ``fedanon.attacks``, ``fedanon.datasets``, ``fedanon.joint_methods``,
+``fedanon.metrics``, ``fedanon.models``, ``fedanon.privacy_models``, ``fedanon.strategies``, ``fedanon.readers`` and
+``fedanon.tasks``. What a component must keep is checked by :mod:`fedanon.testing`.
 """
 
 from __future__ import annotations

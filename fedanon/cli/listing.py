@@ -21,9 +21,11 @@ TITLES = {
 def methods(as_json: options.Json = False) -> None:
     """List the anonymizers and their parameters."""
     from fedanon.anonymizers import ANONYMIZERS
-    from fedanon.joint import TOGETHER
+    from fedanon.joint import JOINT_METHODS
 
-    found = [_describe(name, component) for registry in (ANONYMIZERS, TOGETHER) for name, component in registry.items()]
+    found = [
+        _describe(name, component) for registry in (ANONYMIZERS, JOINT_METHODS) for name, component in registry.items()
+    ]
     if as_json:
         print_json(found)
         return

@@ -36,9 +36,9 @@ def component_of(method: str) -> type[Anonymizer]:
     """The method by name; one that hospitals apply together is refused with where it belongs."""
     from fedanon.anonymizers import ANONYMIZERS
     from fedanon.errors import ConfigError
-    from fedanon.joint import TOGETHER
+    from fedanon.joint import JOINT_METHODS
 
-    if method.replace("-", "_") in TOGETHER:
+    if method.replace("-", "_") in JOINT_METHODS:
         raise ConfigError(
             f"The method {method!r} is one of a federation, not of one table: it goes with `fedanon simulate`, or with "
             "the server of a federation."

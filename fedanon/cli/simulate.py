@@ -118,14 +118,14 @@ def _checked_method(
     """The method's name and settings; bad ones are told before anything is loaded."""
     from fedanon.cli.runs import make_anonymizer
     from fedanon.fields import build
-    from fedanon.joint import TOGETHER
+    from fedanon.joint import JOINT_METHODS
 
     chosen = settings | {name: str(value) for name, value in (("k", k), ("k_local", k_local)) if value is not None}
-    if method.replace("-", "_") in TOGETHER:
+    if method.replace("-", "_") in JOINT_METHODS:
         method = method.replace("-", "_")
-        build(TOGETHER[method], chosen).check_possible()
+        build(JOINT_METHODS[method], chosen).check_possible()
     elif k_local is not None:
-        raise ConfigError(f"--k-local goes with a method of the federation: {', '.join(TOGETHER)}.")
+        raise ConfigError(f"--k-local goes with a method of the federation: {', '.join(JOINT_METHODS)}.")
     else:
         make_anonymizer(method, k, settings)
     return method, chosen
@@ -178,9 +178,9 @@ def print_result(title: str, result: dict[str, Any]) -> None:
 
 def _notes(result: dict[str, Any]) -> Iterator[str]:
     yield "Scores are on raw test rows; ncp, linkage and truthfulness are means over the clients' releases."
-    if "together" in result:
-        yield _agreed(result["together"])
-        yield _disclosed(result["together"])
+    if "joint" in result:
+        yield _agreed(result["joint"])
+        yield _disclosed(result["joint"])
     yield from map(_suspect, result["suspects"])
     if "dp" in result:
         yield _budget(result["dp"])
@@ -189,9 +189,9 @@ def _notes(result: dict[str, Any]) -> Iterator[str]:
 
 
 def _agreed(agreed: dict[str, Any]) -> str:
-    """What clients that anonymised together reached."""
+    """What nodes that anonymized jointly reached."""
     return (
-        f"Anonymised together by {len(agreed['clients'])} clients: every class holds at least "
+        f"Anonymized jointly by {len(agreed['nodes'])} nodes: every class holds at least "
         f"{agreed['smallest_class_at_least']} people of the federation (confidence {agreed['confidence']:g}); "
         f"ncp is that of the published cells. {agreed['warning']}"
     )
@@ -202,13 +202,13 @@ def _disclosed(agreed: dict[str, Any]) -> str:
     told = agreed["disclosure"]
     if "epsilon" not in told:
         words = {
-            "plain": "the server saw exact counts of every client",
-            "threshold": f"the server saw counts of every client, none below {told.get('threshold')}",
-            "secure": "the server saw sums over all clients only",
+            "plain": "the server saw exact counts of every node",
+            "threshold": f"the server saw counts of every node, none below {told.get('threshold')}",
+            "secure": "the server saw sums over all nodes only",
         }
-        return f"Counts: {words[told['counts']]} ({agreed['questions']} questions)."
+        return f"Counts: {words[told['counts']]} ({agreed['queries']} queries)."
     return (
-        f"Counts: epsilon {agreed['epsilon_spent']:g} of each client is spent on {agreed['questions']} questions "
+        f"Counts: epsilon {agreed['epsilon_spent']:g} of each node is spent on {agreed['queries']} queries "
         f"({agreed['protocols']} protocols), against {told['against']}." + ("" if agreed["promised"] else NO_PROMISE)
     )
 

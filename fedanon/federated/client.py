@@ -19,7 +19,7 @@ from fedanon.federated.sources import load_node_table
 from fedanon.io.audit import AuditLog, audit
 from fedanon.joint.disclosure import read_rules
 from fedanon.joint.masks import public_key
-from fedanon.joint.node import TogetherNode, make_node
+from fedanon.joint.node import JointNode, make_node
 from fedanon.joint.plan import Plan
 from fedanon.joint.queries import pack_counts
 from fedanon.joint.signing import Identity
@@ -49,7 +49,7 @@ def client_app(
     app = ClientApp()
     nodes = _Nodes(load, settings, prepared)
 
-    _count_together(app, nodes)
+    _count_jointly(app, nodes)
 
     @app.query()
     @guarded
@@ -81,33 +81,34 @@ def client_app(
     return app
 
 
-def _count_together(app: ClientApp, nodes: _Nodes) -> None:
-    """What a node answers before there is a plan, where hospitals anonymise together."""
+def _count_jointly(app: ClientApp, nodes: _Nodes) -> None:
+    """Register what a node answers before there is a plan, in a run with a joint method."""
 
     @app.query("join")
     @guarded
     def join(message: Message, context: Context) -> Message:
-        node = nodes.together(context)
+        node = nodes.joint(context)
         key = public_key(joint_state.secret(context)) if node.method.disclosure.secure else b""
-        signature = Identity.of(context.node_config).signature(context.run_id, node.number, key) if key else b""
+        identity = Identity.from_config(context.node_config)
+        signature = identity.signature(context.run_id, node.number, key) if key else b""
         axes = [axis.to_array() for axis in node.axes]
         return wire.reply_join(message, node.number, node.schema_sha256, node.has_persons, key, axes, signature)
 
     @app.query("count")
     @guarded
     def count(message: Message, context: Context) -> Message:
-        step, hospital = wire.read_round(message), nodes.together(context).hospital
+        step, participant = wire.read_round(message), nodes.joint(context).participant
         # paid before anything is noted: who could not pay is not taken for one who has
         if joint_state.nothing_answered(context) and (ledger := NodeLedger.of(context.node_config)):
-            ledger.spend_counts(hospital.method)
+            ledger.spend_counts(participant.method)
         joint_state.answer_once(context, step)
         arrays = wire.read_arrays(message)
-        if not (keys := hospital.keys_of(arrays)):
-            return wire.reply_counts(message, pack_counts(hospital.answer(arrays, step)))
-        Identity.of(context.node_config).check(context.run_id, keys, arrays[-1])
-        counts = hospital.answer(arrays, step, joint_state.secret(context))
+        if not (keys := participant.read_keys(arrays)):
+            return wire.reply_counts(message, pack_counts(participant.answer(arrays, step)))
+        Identity.from_config(context.node_config).check(context.run_id, keys, arrays[-1])
+        counts = participant.answer(arrays, step, joint_state.secret(context))
         # only the peers of a question that is answered
-        joint_state.keep_peers(context, keys, all_stay=hospital.method.noisy)
+        joint_state.keep_peers(context, keys, all_stay=participant.method.noisy)
         return wire.reply_counts(message, pack_counts(counts))
 
 
@@ -146,14 +147,14 @@ class _Nodes:
         self._settings = settings
         self._prepared = prepared
         self._nodes: dict[tuple[int, int], Node] = {}
-        self._counting: dict[tuple[int, int], TogetherNode] = {}
+        self._counting: dict[tuple[int, int], JointNode] = {}
 
     def of(self, context: Context) -> Node:
         key = (context.run_id, context.node_id)
         if key not in self._nodes:
             settings = self._settings or RunSettings.from_config(context.run_config)
             plan = joint_state.plan_arrays(context)
-            store = NodeStore.of(context.node_config, **({"plan": joint_state.sha256(plan)} if plan else {}))
+            store = NodeStore.of(context.node_config, **({"plan": joint_state.hash_plan(plan)} if plan else {}))
             make = partial(self._make, context, settings)
             node = store.node(settings, make) if store else make()
             check_floor(node, int(context.node_config.get("least-k", 1)))
@@ -164,19 +165,19 @@ class _Nodes:
 
     def _make(self, context: Context, settings: RunSettings) -> Node:
         node = self._new(context, settings)
-        if isinstance(node, TogetherNode):
+        if isinstance(node, JointNode):
             node.adopt(Plan.from_arrays(joint_state.plan_arrays(context), node.axes))
         _log_release(node)
         return node
 
-    def together(self, context: Context) -> TogetherNode:
+    def joint(self, context: Context) -> JointNode:
         """A node that counts its rows for a plan that is still made."""
         key = (context.run_id, context.node_id)
         if key not in self._counting:
             settings = self._settings or RunSettings.from_config(context.run_config)
             node = self._new(context, settings)
-            if not isinstance(node, TogetherNode):
-                raise ConfigError("The method of this run is not one for which nodes count together.")
+            if not isinstance(node, JointNode):
+                raise ConfigError("The method of this run is not a joint one: there is nothing to count.")
             check_rule(node.method.counts, str(context.node_config.get("counts", "")))
             if ledger := NodeLedger.of(context.node_config):
                 ledger.check(settings)  # nothing is told for a run that will be refused
@@ -208,7 +209,7 @@ def check_floor(node: Node, least_k: int) -> None:
 def check_rule(counts: str, wanted: str) -> None:
     """The node's own condition on what its counts give away; an empty one takes any rule."""
     if counts not in (rules := read_rules(wanted)):
-        raise PrivacyViolationError(f"This node counts together by {' or '.join(rules)} only, not by {counts}.")
+        raise PrivacyViolationError(f"This node counts jointly only by {' or '.join(rules)}, not by {counts}.")
 
 
 def _parameters(node: Node, message: Message) -> Parameters:

@@ -1,4 +1,4 @@
-"""The protocol over Flower: messages to the nodes that take part, those that fail are left out for good."""
+"""Joint anonymization over Flower, the server's side: messages to the nodes that take part; one that fails is out."""
 
 from __future__ import annotations
 
@@ -11,48 +11,48 @@ from fedanon.errors import DataError, InfeasibleError, SchemaError, UpdateReject
 from fedanon.federated import wire
 from fedanon.io.atomic import atomic_write
 from fedanon.joint.axes import Axis
-from fedanon.joint.conversation import Arrays, Read
 from fedanon.joint.masks import KEY_BYTES
 from fedanon.joint.node import make_method
-from fedanon.joint.protocol import Agreeing, Agreement, check_same_axes
+from fedanon.joint.protocol import Agreement, JointProtocol, check_same_axes
+from fedanon.joint.query_runner import Arrays, Read
 from fedanon.joint.signing import SIGNATURE_BYTES
 from fedanon.learning.checkpoints import Checkpoints
 from fedanon.learning.settings import RunSettings
 from fedanon.types import CountArray
 
-#: sends a message of a kind to nodes and returns the good replies in the order of the nodes' numbers
+#: sends a message to nodes (round, kind, nodes, content) and returns the good replies in the order of their numbers
 Send = Callable[[int, str, Sequence[int], RecordDict], list[Message]]
+#: notes that a node is left out: step, node, reason
 Reject = Callable[[int, int, str], None]
 
 
-class Together:
-    """A conversation with nodes by messages.
+class JointSession:
+    """The transport of :mod:`fedanon.joint.query_runner` by messages of Flower.
 
     Parameters
     ----------
     settings : of the run.
-    send : see :data:`Send`.
-    reject : notes that a node is left out: step, node, reason.
+    send, reject : see :data:`Send` and :data:`Reject`.
     """
 
     def __init__(self, settings: RunSettings, send: Send, reject: Reject) -> None:
         self._settings = settings
-        self._send = send
+        self._send_messages = send
         self._reject = reject
         self._joined = 0
         self._keys: dict[int, bytes] = {}
         self._signatures: dict[int, bytes] = {}
-        #: number of each node that takes part
+        #: the number of every node that takes part
         self.numbers: dict[int, int] = {}
 
     @property
     def keys(self) -> dict[int, bytes]:
-        """Public keys of those who take part, by number."""
+        """Public keys of the nodes that take part, by number."""
         return {number: self._keys[node] for node, number in self.numbers.items()}
 
     @property
     def signatures(self) -> dict[int, bytes]:
-        """What they signed them with, handed on as it came: the nodes judge it."""
+        """Signatures of these keys, passed on as they came: the nodes judge them."""
         return {number: self._signatures[node] for node, number in self.numbers.items()}
 
     def agree(self, nodes: Sequence[int], numbers: dict[int, int]) -> Agreement:
@@ -60,13 +60,13 @@ class Together:
         method = make_method(self._settings)
         method.check_possible()
         axes, persons = self._join(nodes, numbers, secure=method.disclosure.secure)
-        return Agreeing(method, axes, self, persons=persons, n_clients=self._joined).run()
+        return JointProtocol(method, axes, self, persons=persons, n_nodes=self._joined).run()
 
     def _join(self, nodes: Sequence[int], numbers: dict[int, int], *, secure: bool) -> tuple[list[Axis], bool]:
-        """Everyone says who it is; those who mean something else by the same columns stop the run."""
+        """Ask every node who it is; nodes that mean something else by the same columns stop the run."""
         common: dict[int, tuple[str, str, bool]] = {}
         axes: dict[int, Arrays] = {}
-        for reply in self._send(0, wire.JOIN, nodes, wire.request_content(0, wire.pack_arrays([]))):
+        for reply in self._send_messages(0, wire.JOIN, nodes, wire.request_content(0, wire.pack_arrays([]))):
             node = reply.metadata.src_node_id
             try:
                 number, common[node], key, found_axes, signature = wire.read_join(reply)
@@ -93,11 +93,11 @@ class Together:
         self._joined = len(self.numbers)
         return found, next(iter(kinds))[2]
 
-    def ask(self, step: int, arrays: Arrays, read: Read) -> dict[int, CountArray]:
-        """A question to all who still take part."""
+    def send(self, step: int, arrays: Arrays, read: Read) -> dict[int, CountArray]:
+        """Send a query to all nodes that still take part."""
         content = wire.request_content(step, wire.pack_arrays(arrays))
         answers: dict[int, CountArray] = {}
-        for reply in self._send(step, wire.COUNT, list(self.numbers), content):
+        for reply in self._send_messages(step, wire.COUNT, list(self.numbers), content):
             node = reply.metadata.src_node_id
             try:
                 if node not in self.numbers or self.numbers[node] in answers:
@@ -113,18 +113,15 @@ class Together:
         needed = max(1, int(np.ceil(self._settings.min_replies * self._joined)))
         if len(self.numbers) < needed:
             raise InfeasibleError(
-                f"Anonymising together stopped at step {step}: {len(self.numbers)} of {self._joined} clients are left, "
+                f"Joint anonymization stopped at step {step}: {len(self.numbers)} of {self._joined} nodes are left, "
                 f"at least {needed} are needed. Nothing was released."
             )
 
 
-# ---- Ledger --------------------------------------------------------------------------------------
+def record_protocol(checkpoints: Checkpoints | None, settings: RunSettings) -> int:
+    """Record one more protocol of the run, before it begins, and return how many there were.
 
-
-def note_asking(checkpoints: Checkpoints | None, settings: RunSettings) -> int:
-    """Note one more protocol of the run, before it begins, and return how many there were.
-
-    The note outlives checkpoints that are discarded: what was told stays told.
+    The record outlives checkpoints that are discarded: what was disclosed stays disclosed.
     """
     if checkpoints is None:
         return 1
@@ -132,7 +129,7 @@ def note_asking(checkpoints: Checkpoints | None, settings: RunSettings) -> int:
     try:
         asked = 1 + (int(path.read_text(encoding="ascii")) if path.exists() else 0)
     except (OSError, ValueError):
-        raise DataError(f"The note {path.name} of earlier questions is damaged.") from None
+        raise DataError(f"The record {path.name} of earlier protocols is damaged.") from None
     checkpoints.folder.mkdir(parents=True, exist_ok=True)
     atomic_write(path, f"{asked}\n")
     return asked

@@ -14,8 +14,8 @@ from flwr.serverapp import Grid, ServerApp
 
 from fedanon.errors import InfeasibleError
 from fedanon.federated import wire
-from fedanon.federated.joint_server import Together, note_asking
-from fedanon.joint import TOGETHER
+from fedanon.federated.joint_server import JointSession, record_protocol
+from fedanon.joint import JOINT_METHODS
 from fedanon.joint.plan import Plan
 from fedanon.joint.protocol import Agreement
 from fedanon.learning.aggregators import Aggregator, Listener
@@ -64,10 +64,10 @@ class FederatedRun:
         self._roster = Roster()
 
     def run(self) -> RunResult:
-        """Agree on a recoding where nodes anonymise together, learn who is there, and train for all rounds."""
+        """Agree on a recoding if the method is a joint one, learn who is there, and train for all rounds."""
         agreement, asked = None, 0
-        if self.settings.method in TOGETHER:
-            asked = note_asking(self._checkpoints, self.settings)
+        if self.settings.method in JOINT_METHODS:
+            asked = record_protocol(self._checkpoints, self.settings)
             agreement = self._agree()
         self._handshake(agreement.plan if agreement else None)
         if agreement:
@@ -80,7 +80,7 @@ class FederatedRun:
             score=self._score,
             on_round=self._on_round,
         )
-        return replace(rounds.run(), together=agreement.to_dict(asked) if agreement else None)
+        return replace(rounds.run(), joint=agreement.to_dict(asked) if agreement else None)
 
     # ---- before the first round -----------------------------------------------------------------
 
@@ -90,15 +90,15 @@ class FederatedRun:
         def send(step: int, kind: str, nodes: Sequence[int], content: RecordDict) -> list[Message]:
             return self._ask(step, kind, nodes, content=content)
 
-        together = Together(self.settings, send, self._roster.reject)
-        return together.agree(sorted(self.grid.get_node_ids()), self._roster.numbers)
+        session = JointSession(self.settings, send, self._roster.reject)
+        return session.agree(sorted(self.grid.get_node_ids()), self._roster.numbers)
 
     def _handshake(self, plan: Plan | None = None) -> None:
         """Ask nodes, or those a plan counts, who they are; fail if they mean something else by the same columns."""
         nodes = sorted(self.grid.get_node_ids())
         content = None
         if plan is not None:
-            nodes = [node for node in nodes if self._roster.numbers.get(node) in plan.clients]
+            nodes = [node for node in nodes if self._roster.numbers.get(node) in plan.nodes]
             content = wire.request_content(0, wire.pack_arrays(plan.to_arrays()))
         for reply in self._ask(0, MessageType.QUERY, nodes, content=content):
             self._roster.admit(reply.metadata.src_node_id, *wire.read_facts(reply))

@@ -63,7 +63,7 @@ class Simulation:
             "suspects": self.outcome.suspects,
             **({"hostile": self.hostile} if self.hostile else {}),
             **({"dp": self.outcome.dp} if self.outcome.dp else {}),
-            **({"together": self.outcome.together} if self.outcome.together else {}),
+            **({"joint": self.outcome.joint} if self.outcome.joint else {}),
             "seconds": round(self.seconds, 3),
             "rounds": self.outcome.rounds,
         }

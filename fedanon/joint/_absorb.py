@@ -1,28 +1,28 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-incomplete-defs
-"""Which classes take the regions that cannot stand alone, by simulated annealing."""
+"""Kernel of :mod:`fedanon.joint.merging`: which classes take the regions that cannot stand alone, by annealing."""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
 
-#: temperatures, in people who lose everything
+#: first and last temperature, in people who lose everything
 HOT, COLD = 1.0, 0.01
-#: how often a move is to be suppressed, or to any class instead of a neighbour's
+#: how often a move suppresses the region, or goes to any class instead of a neighbor's
 SUPPRESS, ANYWHERE = 0.02, 0.14
 
 
 @njit(cache=True)
 def absorb(low, high, people, class_of, free, near, losses, trials, rng):
-    """Move free regions between classes: the best found, as the class of every region, -1 if suppressed.
+    """Move free regions between classes; the best classes found, one per region, -1 if suppressed.
 
     Parameters
     ----------
     low, high : boxes of the regions, coded so that ``losses[axis, low, high]`` is the loss of a hull.
-    people : in each region.
-    class_of : as it begins; every class has a region that is not free.
-    free : regions that may move.
-    near : for every region others that are near.
+    people : number of people in each region.
+    class_of : the class of every region at the start; every class has a region that is not free.
+    free : the regions that may move.
+    near : the neighbors of every region.
     """
     n_classes = class_of.max() + 1
     first, following = _linked(class_of, n_classes)
@@ -79,7 +79,7 @@ def _target(i, class_of, near, n_classes, rng):
 
 @njit(cache=True)
 def _linked(class_of, n_classes):
-    """The regions of every class as a chain: its first, and the one after each."""
+    """The regions of every class as a chain: the first region, and the one after each."""
     first = np.full(n_classes, -1, dtype=np.int64)
     following = np.full(class_of.shape[0], -1, dtype=np.int64)
     for i in range(class_of.shape[0]):

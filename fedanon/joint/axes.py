@@ -1,8 +1,8 @@
-"""Axes: every quasi-identifier as a line of integer bins, in a form that also the server can have: integers only.
+"""Axes: every quasi-identifier as a line of integer bins, in a form that the server may have too: integers only.
 
-A numeric column has one bin a value where it counts few whole numbers, equal bins of its declared range otherwise, and
-a last bin for missing values. A categorical column has one bin a leaf of its taxonomy, in depth-first order, so that
-every node is a range of bins. All follow from the schema alone: the same at every hospital, whatever its rows.
+A numeric column has one bin per value if it counts few whole numbers, else equal bins of its declared range, and a last
+bin for missing values. A categorical column has one bin per leaf of its taxonomy, in depth-first order, so that every
+taxonomy node is a range of bins. Axes follow from the schema alone: they are the same at every node, whatever its rows.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from fedanon.data.table import Table
 from fedanon.errors import UpdateRejectedError
 from fedanon.types import FloatArray, IntArray
 
-#: bins of a numeric column whose values are not few whole numbers
+#: number of bins of a numeric column that has more than a few whole numbers as values
 N_BINS = 1024
-#: a column never has more parts than this in one answer
+#: the most buckets of a column in one answer
 MOST_BUCKETS = 128
 MAX_NODES = 2_000_000
 NUMERIC, TAXONOMY = 0, 1
@@ -35,9 +35,9 @@ class Axis:
 
     Parameters
     ----------
-    n_bins : number of bins, with that of missing values.
-    unit : bins that a cell from bin a to bin a extends over: 0 where a bin is one value, 1 where it is an interval.
-    missing : bin of missing values, or -1; a cell that holds it publishes everything.
+    n_bins : number of bins, including the one for missing values.
+    unit : width of a single bin: 0 where it is one value, 1 where it is an interval.
+    missing : the bin of missing values, or -1; a cell that holds it publishes everything.
     parent, first, last : the taxonomy (see :class:`~fedanon.data.hierarchy.Hierarchy`), or None.
     """
 
@@ -50,7 +50,7 @@ class Axis:
 
     @cached_property
     def tree(self) -> Hierarchy | None:
-        """The taxonomy without its words."""
+        """The taxonomy without its labels."""
         if self.parent is None or self.first is None or self.last is None:
             return None
         size = len(self.parent)
@@ -74,7 +74,7 @@ class Axis:
 
     @classmethod
     def from_array(cls, array: NDArray[Any]) -> Axis:
-        """From the wire; what no schema can mean is refused."""
+        """From the wire, checked; what no schema can mean is rejected."""
         if array.ndim != 1 or len(array) < 4 or array.dtype != np.int32:
             raise UpdateRejectedError("its axes cannot be read")
         kind, n_bins, unit, missing = (int(value) for value in array[:4])
@@ -89,19 +89,19 @@ class Axis:
 
 
 def _check_tree(parent: IntArray, first: IntArray, last: IntArray, n_leaves: int) -> None:
-    """Children are numbered before their parents, so that climbing ends; the last node is the root of all."""
+    """Reject taxonomies unless children are numbered before parents and the root is last, so that climbing ends."""
     size = len(parent)
     climbs = size > n_leaves and parent[-1] == size - 1 and bool((parent[:-1] > np.arange(size - 1)).all())
     if not (climbs and (parent < size).all() and (first[-1], last[-1]) == (0, n_leaves - 1)):
-        raise UpdateRejectedError("its taxonomies are no trees")
+        raise UpdateRejectedError("its taxonomies are not trees")
     inside = (first >= 0) & (first <= last) & (last < n_leaves)
     nested = (first[parent] <= first) & (last[parent] >= last)
     leaves = np.arange(n_leaves)
     if not ((inside & nested).all() and (first[:n_leaves] == leaves).all() and (last[:n_leaves] == leaves).all()):
-        raise UpdateRejectedError("its taxonomies are no trees")
+        raise UpdateRejectedError("its taxonomies are not trees")
 
 
-def axes_of(schema: Schema) -> list[Axis]:
+def make_axes(schema: Schema) -> list[Axis]:
     """The axes of a schema's quasi-identifiers, in order."""
     return [
         _numeric_axis(a) if isinstance(a, Numeric) else _taxonomy_axis(a.hierarchy) for a in schema.quasi_identifiers
@@ -109,13 +109,13 @@ def axes_of(schema: Schema) -> list[Axis]:
 
 
 def _numeric_axis(attribute: Numeric) -> Axis:
-    count = n_values(attribute)
+    count = count_values(attribute)
     bins = count or N_BINS
     return Axis(bins + 1, 0 if count else 1, bins)
 
 
-def n_values(attribute: Numeric) -> int:
-    """Number of values a column of few whole numbers can have; 0 for any other."""
+def count_values(attribute: Numeric) -> int:
+    """Number of values of a column that counts few whole numbers; 0 for any other column."""
     count = int(np.floor(attribute.high) - np.ceil(attribute.low)) + 1
     return count if attribute.integer and 1 <= count <= N_BINS else 0
 
@@ -125,8 +125,8 @@ def _taxonomy_axis(tree: Hierarchy) -> Axis:
 
 
 def bin_edges(attribute: Numeric) -> tuple[FloatArray, FloatArray]:
-    """Lowest and highest value each bin of a numeric column stands for, without the bin of missing values."""
-    count = n_values(attribute)
+    """Lowest and highest value of each bin of a numeric column, without the bin of missing values."""
+    count = count_values(attribute)
     if count:
         values = np.ceil(attribute.low) + np.arange(count, dtype=np.float64)
         return values, values
@@ -134,7 +134,7 @@ def bin_edges(attribute: Numeric) -> tuple[FloatArray, FloatArray]:
     return ends[:-1], ends[1:]
 
 
-def bins_of(table: Table) -> IntArray:
+def bin_rows(table: Table) -> IntArray:
     """The bin of every row in every quasi-identifier."""
     bins = table.codes.copy()
     for i, column in enumerate(table.columns):
@@ -152,10 +152,10 @@ def _numeric_bins(attribute: Numeric, values: FloatArray) -> IntArray:
 
 @lru_cache(maxsize=65536)
 def bucket_starts(axis: Axis, low: int, high: int, grain: int) -> IntArray:
-    """First bin of each of the buckets into which the bins low..high are counted.
+    """First bin of each of the buckets that the bins low..high are counted in.
 
-    Single bins where there are at most ``grain``. A taxonomy is otherwise counted by the children of the lowest node
-    over all, if they are not too many; anything else in ``grain`` parts of equal length.
+    Buckets are single bins if there are at most ``grain``. Otherwise a taxonomy is counted by the children of the
+    lowest node over all bins, unless there are too many; anything else in ``grain`` parts of equal length.
     """
     length = high - low + 1
     if length <= grain:
@@ -175,6 +175,6 @@ def _children(tree: Hierarchy, low: int, high: int) -> IntArray:
     return firsts.astype(np.int32)
 
 
-def loss_of(axes: Sequence[Axis], low: NDArray[Any], high: NDArray[Any]) -> FloatArray:
-    """NCP of every box and axis."""
+def box_losses(axes: Sequence[Axis], low: NDArray[Any], high: NDArray[Any]) -> FloatArray:
+    """NCP of every box along every axis."""
     return np.column_stack([axis.loss(low[:, i], high[:, i]) for i, axis in enumerate(axes)])

@@ -1,18 +1,20 @@
-"""Lower bounds of counts with noise that hold for all classes at once.
+r"""Lower bounds: how many people a noisy count proves, for all classes at once.
 
-**Regions and pairs.** That a region holds *k* people is a hypothesis to be shown for many at once. Were all *n* regions
-short, each could have a part :math:`1/n` of the doubt; but a region that is large needs none. Of those that are short
-no more than a part :math:`\\lambda` has a noisy count that would be as large by chance only as rarely as
-:math:`\\lambda`, so that there are about :math:`(w + 1) / (1 - \\lambda)` of them, where *w* is the number of smaller
-counts. The doubt is divided among so many: the noises of different regions are independent, and some short one passes
-with no more than this doubt (adaptive Bonferroni, Finner & Gontscharuk 2009, Guo 2009). Neighbours are tested in pairs
-as well: some matchings of the regions, in each of which no region is in two pairs, share the doubt about pairs. Which
-regions are matched follows from their boxes, not from their counts. What is shown is *k*, not how many people there are
-beyond.
+The bounds share one failure probability, the chance that any of them is wrong.
 
-**Any merged regions.** Which are merged depends on the noise, so the bounds must hold for every set of regions that
-could be: :math:`\binom{n}{m}` sets of *m* of the *n* regions. Sets of *m* share a part :math:`2^{1-m}` of the rest of
-the doubt; these parts sum to less than all of it (union bound).
+**Regions and pairs.** That a region holds *k* people is a hypothesis, to be tested for many regions at once. If all *n*
+regions were short, each could have a part :math:`1/n` of the failure probability; but a region that is large needs
+none. Of the short ones, at most a part :math:`\lambda` has a noisy count so large that chance alone would give it with
+probability :math:`\lambda`; so there are about :math:`(w + 1) / (1 - \lambda)` of them, where *w* is the number of
+smaller counts. The failure probability is divided among so many: the noises of different regions are independent, and
+the chance that any short region passes stays within it (adaptive Bonferroni, Finner & Gontscharuk 2009, Guo 2009).
+Neighbors are also tested in pairs: a few matchings of the regions, in each of which no region is in two pairs, share
+the part for pairs. Which regions are matched depends on their boxes, not on their counts. What is proved is *k*, not
+how many people there are beyond it.
+
+**Any merged regions.** Which regions are merged depends on the noise, so the bounds must hold for every set of regions
+that could be: :math:`\binom{n}{m}` sets of *m* of the *n* regions. Sets of *m* share a part :math:`2^{1-m}` of the rest
+of the failure probability; these parts sum to less than all of it (union bound).
 """
 
 from __future__ import annotations
@@ -24,33 +26,33 @@ from typing import TypedDict, Unpack
 import numpy as np
 
 from fedanon.joint.merging import LowerBound, Pairs
-from fedanon.joint.noise import reach
+from fedanon.joint.noise import upper_quantile
 from fedanon.types import CountArray
 
-#: parts of the doubt that are about single regions and about pairs; the rest is about any merged regions
+#: parts of the failure probability for single regions and for pairs; the rest is for any merged regions
 SINGLE, PAIRED = 0.5, 0.45
-#: how rarely a short region has a count that is not taken for small; 1/2 would be k
+#: how rarely a short region has a count that is not regarded as small; with 1/2 the limit would be k
 LAMBDA = 0.15
-#: regions that will be short by their noisy counts, before there are any
+#: number of regions expected to have short noisy counts, before there are any counts
 EXPECTED_SHORT = 100
 
 
 class FinalNoise(TypedDict):
-    """What the final count does not tell.
+    """The uncertainty of the final count.
 
-    scale, draws : of the noise, and how many noises are in the count of a region; 0 where counts are exact.
-    doubt : probability that any of the bounds is wrong.
-    slack : counted people of a class who may not be published.
+    scale, draws : of the noise, and the number of noises in the count of a region; 0 where counts are exact.
+    failure_probability : that any of the bounds is wrong.
+    slack : people of a class who may have been counted and are not published.
     """
 
     scale: float
     draws: float
-    doubt: float
+    failure_probability: float
     slack: int
 
 
-def lower_bound(totals: CountArray, k: int, **noise: Unpack[FinalNoise]) -> LowerBound:
-    """People in a class at least, by its noisy count; of a single region no more than k are ever sure.
+def make_lower_bound(totals: CountArray, k: int, **noise: Unpack[FinalNoise]) -> LowerBound:
+    """The function that bounds the people in a class by its noisy count; a single region never proves more than k.
 
     ``totals`` are the noisy counts of all regions.
     """
@@ -63,14 +65,14 @@ def lower_bound(totals: CountArray, k: int, **noise: Unpack[FinalNoise]) -> Lowe
         if members == 1:
             return min(total - single + k, k)
         log_sets = lgamma(n + 1) - lgamma(members + 1) - lgamma(n - members + 1)
-        log_doubt = log((1 - SINGLE - PAIRED) * noise["doubt"]) + (1 - members) * log(2) - log_sets
-        return total - slack - reach(noise["scale"], members * draws, log_doubt)
+        log_tail = log((1 - SINGLE - PAIRED) * noise["failure_probability"]) + (1 - members) * log(2) - log_sets
+        return total - slack - upper_quantile(noise["scale"], members * draws, log_tail)
 
     return least
 
 
-def sure_pairs(matchings: Sequence[Pairs], totals: CountArray, k: int, **noise: Unpack[FinalNoise]) -> Pairs:
-    """Pairs of regions that are sure to hold k people together, those of the first matchings first."""
+def confirmed_pairs(matchings: Sequence[Pairs], totals: CountArray, k: int, **noise: Unpack[FinalNoise]) -> Pairs:
+    """Pairs of regions that are sure to hold k people between them, those of the first matching first."""
     found = [np.zeros((0, 2), dtype=np.int64)]
     for pairs in matchings if noise["draws"] else ():
         sums = totals[pairs].sum(axis=1)
@@ -78,15 +80,16 @@ def sure_pairs(matchings: Sequence[Pairs], totals: CountArray, k: int, **noise: 
     return np.concatenate(found)
 
 
-def expected_need(k: int, **noise: Unpack[FinalNoise]) -> int:
-    """People a region should have so that a count with noise will show k."""
+def required_size(k: int, **noise: Unpack[FinalNoise]) -> int:
+    """People that a region should have so that its final count will prove k."""
     if not noise["draws"]:
         return k + noise["slack"]
     return _least_count(np.full(EXPECTED_SHORT, -1), k, 1, SINGLE, noise)
 
 
 def _least_count(counts: CountArray, k: int, n_regions: int, part: float, noise: FinalNoise) -> int:
-    """The noisy count of ``n_regions`` regions that shows k people, among counts of which this is tested for all."""
+    """The noisy count of ``n_regions`` regions that proves k people, where all of ``counts`` are tested."""
     least, scale, draws = k + noise["slack"], noise["scale"], n_regions * noise["draws"]
-    n_small = int((counts < least + reach(scale, draws, log(LAMBDA))).sum())
-    return least + reach(scale, draws, log(part * noise["doubt"] * (1 - LAMBDA) / (n_small + 1)))
+    n_small = int((counts < least + upper_quantile(scale, draws, log(LAMBDA))).sum())
+    log_tail = log(part * noise["failure_probability"] * (1 - LAMBDA) / (n_small + 1))
+    return least + upper_quantile(scale, draws, log_tail)

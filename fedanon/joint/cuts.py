@@ -1,13 +1,13 @@
-r"""Cuts: where a region is divided, chosen on the counts of all clients.
+r"""Cuts: where a region is divided, chosen on the counts of all nodes.
 
-A cut of an axis sends a range of bins to one side: the bins up to a place for numbers, a node of the taxonomy for
-categories. Among the cuts that leave both sides enough people the one with the largest
+A cut of an axis sends a range of bins to one side: for numbers the bins up to a point, for categories a node of the
+taxonomy. Among the cuts that leave enough people on both sides, the one with the largest
 
 .. math:: \frac{w - p\,w_1 - (1 - p)\,w_2}{H(p)^{0.4}}
 
 is taken, where w, w_1, w_2 are the NCP of the region and its sides along the axis, p is the share of the first side and
-H the binary entropy: the loss that is saved, for the information the cut uses up. Mondrian's own rule is to cut the
-widest axis at its median (LeFevre, DeWitt & Ramakrishnan 2006).
+H the binary entropy: the loss that is saved, relative to the information that the cut uses up. Mondrian's own rule is
+to cut the widest axis at its median (LeFevre, DeWitt & Ramakrishnan 2006).
 """
 
 from __future__ import annotations
@@ -22,17 +22,18 @@ from numpy.typing import NDArray
 from fedanon.joint.axes import Axis
 from fedanon.types import FloatArray, IntArray
 
-#: of rows or people; what is only foretold need not be whole
+#: of rows or people; estimates need not be whole
 Counts = NDArray[np.int64] | FloatArray
-#: 0 takes the cut that saves most, 1 the one that saves most a bit; in between regions lose least in the end
+#: exponent of the entropy: 0 takes the cut that saves most, 1 the one that saves most per bit; in between regions lose
+#: least in the end
 BALANCE = 0.4
-#: what a row loses that is parted from the others for being rare: most of what is lost by suppressing it
+#: what a row loses if it is trimmed for being rare: most of what is lost by suppressing it
 RARE = 0.7
 
 
 @dataclass(frozen=True, eq=False)
 class Histogram:
-    """Counts of one region along one axis, clients first.
+    """Counts of one region along one axis, one line per node.
 
     Parameters
     ----------
@@ -40,7 +41,7 @@ class Histogram:
     starts : first bin of each bucket.
     high : last bin of the last bucket.
     rows, people : counts; the same array where a row is a person.
-    exact : whether an empty bucket is empty.
+    exact : whether a count of 0 means that there is no row.
     """
 
     axis: Axis
@@ -68,7 +69,7 @@ class Histogram:
 
 @dataclass(frozen=True)
 class Cut:
-    """The bins low..high of an axis on one side, the rest on the other; ``score`` compares cuts of a region."""
+    """The bins low..high of an axis on one side, the rest on the other; ``score`` compares the cuts of a region."""
 
     axis: int
     low: int
@@ -78,19 +79,19 @@ class Cut:
 
 @dataclass(frozen=True)
 class Floor:
-    """How many people a side must keep: ``k`` of the federation, and of every client ``k_local`` or none."""
+    """How many people a side must keep: ``k`` of the federation, and of every node ``k_local`` or none."""
 
     k: int
     k_local: int
 
     def allows(self, rows: Counts, people: Counts) -> NDArray[np.bool_]:
-        """Which sides keep enough; clients first."""
+        """Which sides keep enough, by counts with one line per node."""
         local = ((rows == 0) | (people >= self.k_local)).all(axis=0)
         return np.asarray((people.sum(axis=0) >= self.k) & local)
 
 
 def best_cut(histograms: Sequence[Histogram | None], floor: Floor, balance: float = BALANCE) -> Cut | None:
-    """The best cut of a region by the histograms of its axes, or none; ``balance`` is the exponent of the entropy."""
+    """The best cut of a region by the histograms of its axes, or None; ``balance`` is the exponent of the entropy."""
     if max((h.people.sum() for h in histograms if h is not None), default=0) < 2 * floor.k:
         return None
     cuts = [_best_of_axis(i, h, floor, balance) for i, h in enumerate(histograms) if h is not None]
@@ -98,16 +99,16 @@ def best_cut(histograms: Sequence[Histogram | None], floor: Floor, balance: floa
 
 
 def best_trim(histograms: Sequence[Histogram | None], unseen: float, most: float) -> Cut | None:
-    """The best cut that leaves a node of a taxonomy and parts from it few rows, or none; ``score`` is what it saves.
+    """The best cut that keeps a node of a taxonomy and separates few rows from it, or None; ``score`` is what it saves.
 
-    Rows that are rare are not worth that all others publish a wider node for them. They need not be enough for a region
-    of their own: at worst they are suppressed.
+    It is not worthwhile that all other rows publish a wider node for the sake of rare ones. These need not suffice for
+    a region of their own: at worst they are suppressed.
 
     Parameters
     ----------
     histograms : of a region, as :func:`best_cut` takes them.
     unseen : rows that every bucket may hold beyond what its histogram says.
-    most : rows that may be parted.
+    most : the most rows that may be separated.
     """
     taxonomies = [(i, h) for i, h in enumerate(histograms) if h is not None and h.axis.tree is not None]
     trims = [_best_trim_of_axis(i, h, unseen, most, RARE * len(histograms)) for i, h in taxonomies]
@@ -166,7 +167,7 @@ def candidates(axis: Axis, starts: IntArray, ends: IntArray) -> tuple[NDArray[np
 def saved_loss(
     histogram: Histogram, used: NDArray[np.int64], first: NDArray[np.int64], last: NDArray[np.int64], share: FloatArray
 ) -> FloatArray:
-    """NCP a row of the region saves along the axis, on average, by each cut."""
+    """The NCP that each cut saves along the axis, on average per row of the region."""
     starts, ends, end = histogram.starts[used], histogram.ends[used], len(used) - 1
     rest_first = np.where(first == 0, np.minimum(last + 1, end), 0)
     rest_last = np.where(last == end, np.maximum(first - 1, 0), end)
@@ -178,7 +179,7 @@ def saved_loss(
 
 
 def _inside(counts: Counts, first: NDArray[np.int64], last: NDArray[np.int64]) -> Counts:
-    """Counts of the buckets first..last, for every client and range."""
+    """Counts of the buckets first..last, for every node and range."""
     sums = np.concatenate([np.zeros((len(counts), 1), dtype=counts.dtype), np.cumsum(counts, axis=1)], axis=1)
     return np.asarray(sums[:, last + 1] - sums[:, first])
 

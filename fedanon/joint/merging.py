@@ -1,4 +1,8 @@
-"""Merging: classes that are not sure to hold k people join the class that loses least by it, until all hold."""
+"""Merging: regions that are not sure to hold k people join the class that loses least by it, until all classes do.
+
+With noise there is more freedom: regions may be suppressed, two short neighbors may prove k between them, and regions
+that no class needs are moved about by annealing until little more can be saved.
+"""
 
 from __future__ import annotations
 
@@ -9,27 +13,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedanon.errors import InfeasibleError
-from fedanon.joint.axes import Axis, loss_of
+from fedanon.joint.axes import Axis, box_losses
 from fedanon.joint.regions import Regions
 from fedanon.types import CountArray, FloatArray, IntArray
 
-#: the people a class holds at least, by its summed counts and how many regions were summed
+#: the people that a class is sure to hold, by its summed counts and the number of regions summed
 LowerBound = Callable[[int, int], int]
-NONE = -1
+#: two regions per line
+Pairs = NDArray[np.int64]
 NO_PAIRS = np.zeros((0, 2), dtype=np.int64)
+NONE = -1
 #: moves that are tried for every leaf that may move
 TRIALS = 5_000
+#: number of neighbors known of a region
+N_NEAR = 30
+#: number of matchings by which pairs are tested
+N_MATCHINGS = 6
 
 
 @dataclass(frozen=True, eq=False)
 class Classes:
-    """Classes of regions.
+    """The classes that regions were merged to.
 
     Parameters
     ----------
     of_region : class of every region; see :class:`~fedanon.joint.plan.Plan`.
-    low, high : box that every class publishes.
-    least : people every class is sure to hold.
+    low, high : the box that every class publishes.
+    least : people that every class is sure to hold.
     """
 
     of_region: IntArray
@@ -42,21 +52,20 @@ class Classes:
 
 
 class Merging:
-    """Classes from regions and their counts.
+    """Makes classes from regions and their counts.
 
-    The class with the smallest bound is merged first, with the class for which the loss of both grows least. Where
-    ``suppress`` is set it is suppressed instead if that costs less: its rows are then published nowhere.
+    The class with the smallest bound goes first: it is merged with the class for which the loss of both grows least or,
+    if ``suppress`` is set and that costs less, suppressed.
 
     Parameters
     ----------
     regions, axes : as they were grown.
     totals : counts of the leaves.
     least : see :data:`LowerBound`.
-    additive : counts of people who have several rows are not: the same people may be in both classes.
+    additive : whether counts of two regions may be added; not if a person may have rows in both.
     suppress : whether rows may be suppressed.
-    neighbours : of the leaves; where given, leaves without which a class is sure are moved about until little can be
-        saved (:mod:`fedanon.joint._absorb`).
-    sure : pairs of leaves that hold k people together, see :func:`~fedanon.joint.bounds.sure_pairs`.
+    neighbors : of the leaves; if given, leaves that no class needs are moved about (:mod:`fedanon.joint._absorb`).
+    confirmed : pairs of leaves that hold k people, see :func:`~fedanon.joint.bounds.confirmed_pairs`.
     """
 
     def __init__(
@@ -68,12 +77,12 @@ class Merging:
         *,
         additive: bool = True,
         suppress: bool = False,
-        neighbours: Neighbours | None = None,
-        sure: Pairs = NO_PAIRS,
+        neighbors: Neighbors | None = None,
+        confirmed: Pairs = NO_PAIRS,
     ) -> None:
         self._axes = axes
         self._least = least
-        self._together = np.add if additive else np.maximum
+        self._combine = np.add if additive else np.maximum
         self._suppress = suppress
         self._n_regions, self._leaves = len(regions), regions.router.leaves
         low, high = regions.boxes(self._leaves)
@@ -82,15 +91,15 @@ class Merging:
         self._totals = totals.astype(np.int64)
         self._members = np.ones(len(totals), dtype=np.int64)
         self._bounds = np.array([least(int(total), 1) for total in totals], dtype=np.int64)
-        #: class of every leaf, by the leaf that stands for it; NONE if it is suppressed
+        #: class of every leaf, named by one of its leaves; NONE if it is suppressed
         self._of_leaf = np.arange(len(totals))
-        #: leaves that make a class sure, alone or in pairs
+        #: leaves that prove k people, alone or in pairs
         self._core = np.zeros(len(totals), dtype=bool)
-        self._neighbours = neighbours
-        self._sure = sure
+        self._neighbors = neighbors
+        self._confirmed = confirmed
 
     def run(self, k: int) -> Classes:
-        """Classes that all hold k people for sure."""
+        """Classes that are all sure to hold k people."""
         self._pair_up(k)
         while True:
             standing = self._standing
@@ -102,26 +111,26 @@ class Merging:
             others = standing[standing != short]
             if not others.size:
                 raise self._infeasible(k)
-            self._settle(short, others)
-        if self._neighbours:
-            self._move_about(self._neighbours)
+            self._merge_or_suppress(short, others)
+        if self._neighbors:
+            self._reassign(self._neighbors)
         return self._classes(self._standing)
 
     def _pair_up(self, k: int) -> None:
-        """Leaves that are sure alone or in pairs; a leaf is in one pair at most."""
+        """Note the leaves that prove k people, alone or in pairs; a leaf is in one pair at most."""
         self._core |= self._bounds >= k
-        for one, other in self._sure.tolist():
+        for one, other in self._confirmed.tolist():
             if not self._core[[one, other]].any():
                 self._merge(one, other)
                 self._bounds[other] = max(k, int(self._bounds[other]))
                 self._core[[one, other]] = True
-        self._sure_bounds = self._bounds.copy()
+        self._core_bounds = self._bounds.copy()
 
-    def _move_about(self, neighbours: Neighbours) -> None:
-        """Leaves that make no class sure, to where the loss of all is least."""
+    def _reassign(self, neighbors: Neighbors) -> None:
+        """Move leaves that no class needs to where the total loss is least."""
         from fedanon.joint._absorb import absorb
 
-        # a class that is sure only as a whole keeps what it has
+        # a class that is sure only as a whole keeps all its leaves
         cores = np.unique(self._of_leaf[self._core])
         free = np.flatnonzero(~self._core & (np.isin(self._of_leaf, cores) | (self._of_leaf == NONE)))
         if not (free.size and cores.size):
@@ -130,18 +139,18 @@ class Merging:
         class_of = np.where(self._of_leaf == NONE, NONE, np.searchsorted(standing, self._of_leaf))
         people = np.maximum(self._own, 0).astype(np.float64)
         found = absorb(
-            neighbours.low,
-            neighbours.high,
+            neighbors.low,
+            neighbors.high,
             people,
             class_of,
             free,
-            neighbours.near,
-            neighbours.losses,
+            neighbors.near,
+            neighbors.losses,
             TRIALS * free.size,
             np.random.default_rng(0),
         )
         self._of_leaf = np.where(found == NONE, NONE, standing[found])
-        self._bounds[cores] = self._sure_bounds[cores]  # what joined them may have left
+        self._bounds[cores] = self._core_bounds[cores]  # leaves that joined them may have left
         for one in standing.tolist():
             members = self._of_leaf == one
             self._low[one], self._high[one] = self._leaf_low[members].min(axis=0), self._leaf_high[members].max(axis=0)
@@ -154,10 +163,10 @@ class Merging:
     def _infeasible(self, k: int) -> InfeasibleError:
         most = max(int(self._bounds.max(initial=0)), 0)
         return InfeasibleError(
-            f"All clients together are sure to have only {most} people, fewer than k={k}: nothing can be released."
+            f"All nodes together are sure to have only {most} people, fewer than k={k}: nothing can be released."
         )
 
-    def _settle(self, short: int, others: NDArray[np.int64]) -> None:
+    def _merge_or_suppress(self, short: int, others: NDArray[np.int64]) -> None:
         weights = np.maximum(self._totals, 0 if self._suppress else 1)
         own = self._loss(np.array([short]))[0]
         growth = (weights[others] + weights[short]) * self._loss_with(short, others)
@@ -168,60 +177,51 @@ class Merging:
             self._merge(short, int(others[np.argmin(growth)]))
 
     def _loss(self, classes: NDArray[np.int64]) -> FloatArray:
-        return np.asarray(loss_of(self._axes, self._low[classes], self._high[classes]).sum(axis=1))
+        return np.asarray(box_losses(self._axes, self._low[classes], self._high[classes]).sum(axis=1))
 
     def _loss_with(self, one: int, others: NDArray[np.int64]) -> FloatArray:
         low, high = np.minimum(self._low[others], self._low[one]), np.maximum(self._high[others], self._high[one])
-        return np.asarray(loss_of(self._axes, low, high).sum(axis=1))
+        return np.asarray(box_losses(self._axes, low, high).sum(axis=1))
 
     def _merge(self, one: int, other: int) -> None:
         self._low[other] = np.minimum(self._low[other], self._low[one])
         self._high[other] = np.maximum(self._high[other], self._high[one])
-        self._totals[other] = self._together(self._totals[other], self._totals[one])
+        self._totals[other] = self._combine(self._totals[other], self._totals[one])
         self._members[other] += self._members[one]
         both = self._least(int(self._totals[other]), int(self._members[other]))
-        # whoever is in a part is in the whole, so that joining a class that is sure costs no certainty
+        # whoever is in a part is in the whole: joining a class never lowers its bound
         self._bounds[other] = max(both, int(self._bounds[other]), int(self._bounds[one]))
         self._of_leaf[self._of_leaf == one] = other
 
     def _classes(self, standing: NDArray[np.int64]) -> Classes:
         of_leaf = np.searchsorted(standing, self._of_leaf)
         for leaf in np.flatnonzero(self._of_leaf == NONE).tolist():
-            # where new rows are looked up: the class that has to grow least to hold the region
+            # the class that new rows take: the one that has to grow least to hold the region
             nearest = np.argmin(self._loss_with(leaf, standing) - self._loss(standing))
-            of_leaf[leaf] = suppressed(int(nearest))
+            of_leaf[leaf] = mark_suppressed(int(nearest))
         of_region = np.full(self._n_regions, NONE, dtype=np.int32)
         of_region[self._leaves] = of_leaf
         return Classes(of_region, self._low[standing], self._high[standing], self._bounds[standing])
 
 
-def suppressed(nearest: int) -> int:
-    """The mark of a region whose rows are suppressed, with the class that new rows take."""
+def mark_suppressed(nearest: int) -> int:
+    """The mark of a region whose rows are suppressed; it names the class that new rows take."""
     return -2 - nearest
 
 
-#: two regions a line
-Pairs = NDArray[np.int64]
-
-
-#: neighbours that are known of a region
-N_NEAR = 30
-
-
-#: matchings by which pairs are tested
-N_MATCHINGS = 6
+# ---- neighbors -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
-class Neighbours:
-    """The neighbours of every region.
+class Neighbors:
+    """The nearest other regions of every region.
 
     Parameters
     ----------
-    low, high : boxes, with codes in place of bins, in the same order.
-    losses : of every axis, by the codes of the lowest and the highest bin.
-    near : other regions, the nearest first.
-    growth : by how much the two boxes, each for one person, lose more as one.
+    low, high : the boxes, with small codes in place of bins, in the same order.
+    losses : for every axis, by the codes of the lowest and the highest bin.
+    near : the neighbors of every region, the nearest first.
+    growth : by how much the loss of both grows if they become one box, with one person in each.
     """
 
     low: IntArray
@@ -231,8 +231,8 @@ class Neighbours:
     growth: FloatArray
 
     @classmethod
-    def of(cls, axes: Sequence[Axis], low: IntArray, high: IntArray) -> Neighbours:
-        """Of boxes; the time grows with the square of their number."""
+    def from_boxes(cls, axes: Sequence[Axis], low: IntArray, high: IntArray) -> Neighbors:
+        """The neighbors of boxes; the time grows with the square of their number."""
         low, high, losses = _coded(axes, low, high)
         every, count = np.arange(len(axes)), min(N_NEAR, len(low) - 1)
         own = losses[every, low, high].sum(axis=1)
@@ -247,7 +247,7 @@ class Neighbours:
         return cls(low, high, losses, near, growth)
 
     def matchings(self) -> list[Pairs]:
-        """Pairs of near regions: in each matching no region is in two pairs, and no pair is in two matchings."""
+        """Pairs of neighbors: in a matching no region is in two pairs, and no pair is in two matchings."""
         one = np.repeat(np.arange(len(self.near)), self.near.shape[1])
         pairs, at = np.unique(np.sort(np.column_stack([one, self.near.ravel()]), axis=1), axis=0, return_index=True)
         left = pairs[np.argsort(self.growth.ravel()[at], kind="stable")]
@@ -261,7 +261,7 @@ class Neighbours:
 
 
 def _matched(pairs: Pairs, n_regions: int) -> NDArray[np.bool_]:
-    """Which pairs are taken, the first ones first, if no region may be in two."""
+    """Which pairs are taken, greedily in order, if no region may be in two."""
     free, taken = [True] * n_regions, np.zeros(len(pairs), dtype=bool)
     for position, (one, other) in enumerate(pairs.tolist()):
         if free[one] and free[other]:
@@ -270,7 +270,7 @@ def _matched(pairs: Pairs, n_regions: int) -> NDArray[np.bool_]:
 
 
 def _coded(axes: Sequence[Axis], low: IntArray, high: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
-    """Boxes in terms of the ends that occur, and the loss between any two of these on every axis."""
+    """Boxes in terms of the ends that occur, and the loss between any two ends on every axis."""
     ends = [np.unique(np.concatenate([low[:, a], high[:, a]])) for a in range(len(axes))]
     most = max(len(found) for found in ends)
     losses = np.zeros((len(axes), most, most))

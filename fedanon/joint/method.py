@@ -1,4 +1,4 @@
-"""What all federated anonymizers have in common: the claim, what counts give away, and what a budget is spent on."""
+"""What all joint methods share: parameters, the rule for counts, the privacy budget and the claim."""
 
 from __future__ import annotations
 
@@ -15,43 +15,45 @@ from fedanon.joint.bounds import FinalNoise
 from fedanon.joint.disclosure import Disclosure, Noisy, Plain, Rule, Secure, SecureNoisy, Threshold
 from fedanon.joint.noise import check_opendp
 from fedanon.joint.plan import Plan
-from fedanon.joint.queries import FINAL, Asked
+from fedanon.joint.queries import FINAL, Query
 from fedanon.joint.regions import Regions
 from fedanon.privacy.federation_count import FederationCount
 from fedanon.privacy.models.k_anonymity import KAnonymity
 from fedanon.types import CountArray
 
-#: asks all clients: counts of rows and of people (the same where rows are people), one line a client or one for all
-Ask = Callable[[Asked], tuple[CountArray, CountArray]]
+#: sends a query to all nodes; counts of rows and of people (the same where a row is a person), one line per node or
+#: a single one for all
+RunQuery = Callable[[Query], tuple[CountArray, CountArray]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class FederatedAnonymizer(ABC):
-    """One recoding for all: k counts the people of the federation, k_local those of each hospital."""
+class JointMethod(ABC):
+    """One recoding for all nodes: k counts the people of the federation, k_local those of each node."""
 
     name: ClassVar[str]
-    #: share of epsilon of every step, where counts have noise
+    #: the share of epsilon of every step, where counts have noise
     shares: ClassVar[Mapping[int, float]]
 
     k: int = parameter(help="minimum number of people of the federation in an equivalence class", at_least=2)
-    k_local: int = parameter(1, help="minimum number of people of each hospital in its classes", at_least=1)
+    k_local: int = parameter(1, help="minimum number of people of each node in its classes", at_least=1)
     counts: Rule = parameter("plain", help="what the counts give away")
-    threshold: int = parameter(5, help="counts: threshold; smaller counts of a client are sent as 0", at_least=2)
+    threshold: int = parameter(5, help="counts: threshold; smaller counts of a node are sent as 0", at_least=2)
     epsilon: float = parameter(
-        1.0, help="counts: dp, secure_dp; budget of each client over the whole protocol", at_least=1e-3
+        1.0, help="counts: dp, secure_dp; budget of each node over the whole protocol", at_least=1e-3
     )
-    doubt: float = parameter(
+    failure_probability: float = parameter(
         1e-2,
         help="counts: dp, secure_dp; probability that some class is smaller than claimed",
         at_least=1e-9,
         at_most=0.5,
+        aliases=("doubt",),
     )
     honest: int = parameter(
-        0, help="counts: secure_dp; clients whose noise must be enough; 0 means more than half", at_least=0
+        0, help="counts: secure_dp; number of nodes whose noise must suffice; 0 means more than half", at_least=0
     )
 
     randomness: Literal["secure", "seeded"] = parameter(
-        "secure", help="counts: dp, secure_dp; noise nobody can foretell, or from the seed: for experiments, no promise"
+        "secure", help="counts: dp, secure_dp; 'seeded' noise is for experiments: it promises nothing"
     )
 
     def __post_init__(self) -> None:
@@ -60,15 +62,15 @@ class FederatedAnonymizer(ABC):
             raise ConfigError(f"k_local={self.k_local} is larger than k={self.k}.")
 
     @abstractmethod
-    def grow(self, axes: Sequence[Axis], n_clients: int, ask: Ask) -> Regions:
-        """The regions, by questions to all clients."""
+    def grow(self, axes: Sequence[Axis], n_nodes: int, run_query: RunQuery) -> Regions:
+        """The regions, found by queries to all nodes."""
 
     def check_possible(self) -> None:
-        """Raise ConfigError if something this needs is not installed."""
+        """Raise ConfigError if something that the method needs is not installed."""
         if self.counts == "dp" and self.randomness == "secure":
             check_opendp()
 
-    # ---- what counts give away ------------------------------------------------------------------
+    # ---- the rule for counts --------------------------------------------------------------------
 
     @property
     def noisy(self) -> bool:
@@ -77,7 +79,7 @@ class FederatedAnonymizer(ABC):
 
     @property
     def disclosure(self) -> Disclosure:
-        """What a client does to its counts."""
+        """What a node does to its counts before it sends them."""
         rules: dict[str, Disclosure] = {
             "plain": Plain(),
             "threshold": Threshold(self.threshold),
@@ -89,7 +91,7 @@ class FederatedAnonymizer(ABC):
 
     @property
     def budget(self) -> Budget:
-        """The epsilon of each client, divided."""
+        """The epsilon of each node, divided among the steps."""
         return Budget(self.epsilon, self.shares)
 
     def scale(self, step: int, n_counted: int = 1) -> float:
@@ -99,33 +101,33 @@ class FederatedAnonymizer(ABC):
     @property
     def confidence(self) -> float:
         """Probability that the claim holds."""
-        return 1.0 - self.doubt if self.noisy else 1.0
+        return 1.0 - self.failure_probability if self.noisy else 1.0
 
-    def slack(self, n_clients: int) -> int:
-        """People of a class who may have been counted and are then suppressed for want of k_local neighbours.
+    def slack(self, n_nodes: int) -> int:
+        """People of a class who may have been counted and are then suppressed for lack of k_local people.
 
-        Noisy counts are of all rows: counting only those that are published would make an answer depend on one row
-        by up to k_local.
+        Noisy counts cover all rows: if only published ones were counted, a single row could change an answer by up to
+        k_local.
         """
-        return n_clients * (self.k_local - 1) if self.noisy else 0
+        return n_nodes * (self.k_local - 1) if self.noisy else 0
 
-    def final_noise(self, n_clients: int) -> FinalNoise:
-        """What the final count does not tell."""
+    def final_noise(self, n_nodes: int) -> FinalNoise:
+        """The uncertainty of the final count."""
         return {
             "scale": self.scale(FINAL),
-            "draws": self.disclosure.draws(n_clients),
-            "doubt": self.doubt,
-            "slack": self.slack(n_clients),
+            "draws": self.disclosure.draws(n_nodes),
+            "failure_probability": self.failure_probability,
+            "slack": self.slack(n_nodes),
         }
 
     # ---- the claim ------------------------------------------------------------------------------
 
     def claim(self, plan: Plan, cells: Mapping[str, Cells]) -> KAnonymity:
-        """What a release by the plan claims, with the evidence of the final count."""
+        """The claim of a release by the plan, with the final count as evidence."""
         evidence = FederationCount.from_cells(
             cells,
             plan.people,
-            clients=len(plan.clients),
+            clients=len(plan.nodes),
             confidence=self.confidence,
             disclosure=self.disclosure.to_dict(),
         )
@@ -136,22 +138,19 @@ class FederatedAnonymizer(ABC):
         return asdict(self)
 
 
-# ---- Budget --------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Budget:
-    """The epsilon of a client over the whole protocol, and the share of every step; the shares sum to 1."""
+    """The epsilon of a node for the whole protocol, and the share of every step; the shares sum to 1."""
 
     epsilon: float
     shares: Mapping[int, float]
 
     def scale(self, step: int, n_counted: int = 1) -> float:
-        """Scale of the noise of the question of a step, in which a row is counted ``n_counted`` times.
+        """Scale of the noise in the answer of a step whose query counts a row ``n_counted`` times.
 
-        The regions of a question share no rows, so one row more or less changes n_counted counts by 1: the
-        sensitivity of the answer (parallel composition). The epsilon of all steps sum up (sequential composition).
+        The regions of a query share no rows, so one row more or less changes n_counted counts by 1: that is the
+        sensitivity of the answer (parallel composition). The epsilons of all steps add up (sequential composition).
         """
         if step not in self.shares:
-            raise UpdateRejectedError("the question is not one the budget foresees")
+            raise UpdateRejectedError("the budget has no share for this query")
         return n_counted / (self.epsilon * self.shares[step])

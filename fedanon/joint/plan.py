@@ -1,4 +1,4 @@
-"""The plan: the recoding all hospitals share, and the final count that shows what it keeps."""
+"""The plan: the recoding that all nodes share, and the final count that proves its claim."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fedanon.data.hierarchy import MISSING
 from fedanon.data.schema import Categorical, Numeric
 from fedanon.data.table import Table
 from fedanon.errors import UpdateRejectedError
-from fedanon.joint.axes import Axis, bin_edges, bins_of
+from fedanon.joint.axes import Axis, bin_edges, bin_rows
 from fedanon.joint.regions import Router, read_router
 from fedanon.privacy.models.k_anonymity import people
 from fedanon.release.release import Release
@@ -25,16 +25,16 @@ from fedanon.types import IntArray
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What the server sends when the regions are final.
+    """What the server sends to the nodes when the regions are final.
 
     Parameters
     ----------
     router : the regions.
-    of_region : class of every region; -1 for those that were cut, -2 - c for those whose rows are suppressed and that
-        class c would have to grow least to hold.
-    low, high : box each class publishes.
-    people : number of people of the federation each class holds at least.
-    clients : numbers of the clients that were counted.
+    of_region : class of every region; -1 for one that was divided, -2 - c for one whose rows are suppressed, where c is
+        the class that would have to grow least to hold it.
+    low, high : the box that each class publishes.
+    people : number of people of the federation that each class is sure to hold.
+    nodes : numbers of the nodes that were counted.
     """
 
     router: Router
@@ -42,11 +42,11 @@ class Plan:
     low: IntArray
     high: IntArray
     people: IntArray
-    clients: IntArray
+    nodes: IntArray
 
     def to_arrays(self) -> list[NDArray[Any]]:
         """For the wire."""
-        parts = (self.of_region, self.low, self.high, self.people, self.clients)
+        parts = (self.of_region, self.low, self.high, self.people, self.nodes)
         return [self.router.to_array(), *(part.astype(np.int32) for part in parts)]
 
     @classmethod
@@ -60,31 +60,31 @@ class Plan:
             raise UpdateRejectedError("the plan has wrong shapes")
         of_leaf = plan.of_region[plan.router.leaves]
         boxes = (plan.low >= 0).all() and (plan.low <= plan.high).all() and (plan.high < lengths).all()
-        flat = plan.people.ndim == plan.clients.ndim == 1
+        flat = plan.people.ndim == plan.nodes.ndim == 1
         named = np.where(of_leaf < 0, -2 - of_leaf, of_leaf)
         if not (boxes and flat and (named >= 0).all() and (named < shape[0]).all()):
-            raise UpdateRejectedError("the plan names no classes of its own")
+            raise UpdateRejectedError("the plan names classes that it does not define")
         return plan
 
     @property
     def sha256(self) -> str:
-        """Hash of all of it."""
+        """Hash of the whole plan."""
         digest = hashlib.sha256()
         for array in self.to_arrays():
             digest.update(np.ascontiguousarray(array).tobytes())
         return digest.hexdigest()
 
-    def classes_of(self, bins: IntArray) -> IntArray:
+    def classify(self, bins: IntArray) -> IntArray:
         """Class of every row; negative where it is suppressed."""
         return self.of_region[self.router.route(bins)]
 
     def cells(self, attributes: Sequence[Numeric | Categorical]) -> dict[str, Cells]:
-        """What every class publishes: intervals and nodes over its box."""
+        """The cells that every class publishes: intervals and taxonomy nodes over its box."""
         return {a.name: _cells(a, self.low[:, i], self.high[:, i]) for i, a in enumerate(attributes)}
 
 
 def _cells(attribute: Numeric | Categorical, low: IntArray, high: IntArray) -> Cells:
-    """Cells over boxes; one that may hold missing values publishes everything, whatever a hospital's policy."""
+    """Cells over boxes; one that may hold missing values publishes everything, whatever the policy of a node."""
     if isinstance(attribute, Numeric):
         lowest, highest = (np.append(ends, np.nan) for ends in bin_edges(attribute))
         open_ = np.isnan(highest[high])
@@ -98,7 +98,7 @@ def _cells(attribute: Numeric | Categorical, low: IntArray, high: IntArray) -> C
 
 @dataclass(frozen=True, eq=False)
 class PlannedRegions:
-    """New rows take the class of the region they lie in."""
+    """A recoding in which new rows take the class of the region they lie in."""
 
     columnwise: ClassVar[bool] = False
 
@@ -106,16 +106,16 @@ class PlannedRegions:
 
     def apply(self, release: Release, table: Table) -> tuple[IntArray, Mapping[str, Cells]]:
         """Class of every row, and the cells of all classes."""
-        found = self.plan.classes_of(bins_of(table))
+        found = self.plan.classify(bin_rows(table))
         named = np.where(found < 0, -2 - found, found).astype(np.int32)
         return named, self.plan.cells(table.schema.quasi_identifiers)
 
 
-def planned_groups(plan: Plan, table: Table, k_local: int) -> tuple[Groups, NDArray[np.int64]]:
-    """The groups of a hospital's rows and the class of each; rows of fewer than ``k_local`` people are suppressed."""
-    bins = bins_of(table)
-    labels = plan.classes_of(bins)
-    # rows outside were not counted: those of clients without k_local people, or of which a reference knew nothing
+def group_rows(plan: Plan, table: Table, k_local: int) -> tuple[Groups, NDArray[np.int64]]:
+    """The groups of a node's rows and the class of each; groups of fewer than ``k_local`` people are suppressed."""
+    bins = bin_rows(table)
+    labels = plan.classify(bins)
+    # rows outside the boxes were not counted: their node had no k_local people there, or the reference missed them
     low, high = plan.low[np.maximum(labels, 0)], plan.high[np.maximum(labels, 0)]
     outside = ((bins < low) | (bins > high)).any(axis=1)
     labels = np.where(outside | (labels < 0), SUPPRESSED, labels)

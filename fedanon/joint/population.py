@@ -1,37 +1,52 @@
-"""A population drawn from counts: rows that no hospital has, with the pairs of columns of all hospitals together.
+r"""Populations: rows that no node has, drawn by the server so that they agree with the counts of all nodes.
 
-Rows are drawn along the tree of pairs with the most mutual information (Chow & Liu 1968), and then weighted until all
-tables that were counted come out (iterative proportional fitting, Deming & Stephan 1940). Within a bucket of the tables
-bins are drawn by the histogram of their axis.
+:class:`TreePopulation` is made from tables of pairs of columns. Rows are drawn along the tree of pairs with the most
+mutual information (Chow & Liu 1968) and then weighted until all tables come out (iterative proportional fitting, Deming
+& Stephan 1940). Within a bucket of the tables, bins are drawn by the histogram of their axis.
+
+:class:`WeightedPopulation` is made from histograms and noisy counts of regions. Rows are drawn by the histograms, as if
+columns were independent, and weighted by
+
+.. math:: w = \exp \sum_{a < b} \theta_{ab}(x_a, x_b)
+
+with one parameter for every pair of coarse values of two columns (a log-linear model, Bishop, Fienberg & Holland 1975).
+The parameters fit the counts by least squares, each count weighted by its noise and by what such a model may miss, and
+are kept near 0 (a normal prior). Disjoint regions cost the privacy of a row once, however many pairs of columns their
+counts inform about; and what is learned in one region holds in others.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Self
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fedanon.data.groups import Groups
-from fedanon.errors import UpdateRejectedError
-from fedanon.joint.axes import MOST_BUCKETS, Axis, bucket_starts
-from fedanon.joint.queries import MAX_COUNTS
-from fedanon.types import CountArray, FloatArray, IntArray
+from fedanon.types import FloatArray, IntArray
 
 Pair = tuple[int, int]
 Tables = Mapping[Pair, FloatArray]
 #: rows drawn along the tree for each that is kept
 CANDIDATES = 5
-#: times every table is fitted
+#: number of times that every table is fitted
 ROUNDS = 10
+#: coarse values of a column, of about equal weight
+N_VALUES = 6
+#: standard deviation of the prior of the parameters
+STRENGTH = 0.2
+#: how far a model of pairs may be off a region, relative to its rows; and off one that was counted, before the count
+MISSED, UNKNOWN = 0.3, 0.5
+#: steps of the fit; more of them would follow the noise
+STEPS = 60
+
+
+# ---- from tables of pairs ------------------------------------------------------------------------
 
 
 def mutual_information(table: FloatArray) -> float:
-    """Of the two columns of a table of counts, in nats."""
+    """Mutual information of the two columns of a table of counts, in nats."""
     shares = table / max(float(table.sum()), 1e-300)
     apart = shares.sum(axis=1, keepdims=True) * shares.sum(axis=0, keepdims=True)
     used = shares > 0
@@ -39,7 +54,7 @@ def mutual_information(table: FloatArray) -> float:
 
 
 def best_tree(tables: Tables, n_axes: int) -> list[Pair]:
-    """The tree over all axes whose pairs have the most mutual information: from axis 0, (known, new) in order."""
+    """The tree over all axes whose pairs have the most mutual information: edges (known, new) in order, from axis 0."""
     gain = {pair: mutual_information(table) for pair, table in tables.items()}
     known, edges = [0], []
     while len(known) < n_axes:
@@ -54,14 +69,14 @@ def _ordered(edge: Pair) -> Pair:
 
 
 @dataclass(frozen=True, eq=False)
-class Population:
-    """What is known of all rows together.
+class TreePopulation:
+    """What is known of the rows of all nodes.
 
     Parameters
     ----------
     weights : for every axis the weight of each bin.
     starts : for every axis the first bin of each bucket of the tables.
-    tables : counts of pairs of axes, none negative; all pairs of the tree among them.
+    tables : counts of pairs of axes, none negative, with all pairs of the tree among them.
     tree : see :func:`best_tree`.
     """
 
@@ -72,26 +87,26 @@ class Population:
 
     def draw(self, n_rows: int, rng: np.random.Generator) -> IntArray:
         """Rows, as bins."""
-        buckets = self._along_tree(CANDIDATES * n_rows, rng)
-        weights = self._fitted(buckets)
-        # evenly spaced along the weights: less random than independent draws
+        buckets = self._draw_along_tree(CANDIDATES * n_rows, rng)
+        weights = self._fit_weights(buckets)
+        # evenly spaced along the weights: varies less than independent draws
         places = (np.arange(n_rows) + rng.random()) / n_rows * weights.sum()
         chosen = buckets[np.minimum(np.searchsorted(np.cumsum(weights), places), len(buckets) - 1)]
-        return np.column_stack([self._bins(a, chosen[:, a], rng) for a in range(len(self.weights))])
+        return np.column_stack([self._draw_bins(a, chosen[:, a], rng) for a in range(len(self.weights))])
 
-    def _along_tree(self, count: int, rng: np.random.Generator) -> IntArray:
+    def _draw_along_tree(self, count: int, rng: np.random.Generator) -> IntArray:
         buckets = np.zeros((count, len(self.weights)), dtype=np.int32)
-        buckets[:, 0] = _drawn(self._by_bucket(0)[None], np.zeros(count, dtype=np.int32), rng)
+        buckets[:, 0] = _draw_columns(self._by_bucket(0)[None], np.zeros(count, dtype=np.int32), rng)
         for known, new in self.tree:
             table = self.tables[_ordered((known, new))]
-            buckets[:, new] = _drawn(table if known < new else table.T, buckets[:, known], rng)
+            buckets[:, new] = _draw_columns(table if known < new else table.T, buckets[:, known], rng)
         return buckets
 
     def _by_bucket(self, axis: int) -> FloatArray:
         return np.asarray(np.add.reduceat(self.weights[axis], self.starts[axis]))
 
-    def _fitted(self, buckets: IntArray) -> FloatArray:
-        """Weights of the rows with which the tables come out, as far as these agree with each other."""
+    def _fit_weights(self, buckets: IntArray) -> FloatArray:
+        """Weights of the rows with which the tables come out, as far as the tables agree with each other."""
         weights = np.ones(len(buckets))
         cells = {(a, b): buckets[:, a] * np.int64(t.shape[1]) + buckets[:, b] for (a, b), t in self.tables.items()}
         for _ in range(ROUNDS):
@@ -100,7 +115,7 @@ class Population:
                 weights = weights * (table.ravel() / np.maximum(found, 1e-12))[cells[pair]]
         return weights if weights.sum() > 0 else np.ones(len(buckets))
 
-    def _bins(self, axis: int, buckets: IntArray, rng: np.random.Generator) -> IntArray:
+    def _draw_bins(self, axis: int, buckets: IntArray, rng: np.random.Generator) -> IntArray:
         """A bin of each bucket, by the weights of the bins in it."""
         starts, weights = self.starts[axis], self.weights[axis] + 1e-9
         ends = np.cumsum(weights)
@@ -111,8 +126,8 @@ class Population:
         return np.clip(np.searchsorted(ends, places), starts[buckets], last[buckets]).astype(np.int32)
 
 
-def _drawn(tables: FloatArray, lines: NDArray[np.int32], rng: np.random.Generator) -> IntArray:
-    """A column of every row's line, by the weights of the line; any column where a line has none."""
+def _draw_columns(tables: FloatArray, lines: NDArray[np.int32], rng: np.random.Generator) -> IntArray:
+    """For every row a column of its line, by the weights of the line; any column where a line has no weight."""
     weights = np.where(tables.sum(axis=1, keepdims=True) > 0, tables, 1.0)
     ends = np.cumsum(weights, axis=1)
     ends = ends / ends[:, -1:] + np.arange(len(ends))[:, None]  # all lines as one
@@ -121,113 +136,114 @@ def _drawn(tables: FloatArray, lines: NDArray[np.int32], rng: np.random.Generato
     return np.clip(found, 0, tables.shape[1] - 1).astype(np.int32)
 
 
-# ---- CountArray of pairs of columns --------------------------------------------------------------
+# ---- from histograms and noisy counts of regions -------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class PairQuestion:
-    """The rows of all, counted by the buckets of two axes at a time.
-
-    Parameters
-    ----------
-    pairs : the axes of each table, the smaller first.
-    grain : the most buckets of an axis.
-    """
-
-    pairs: IntArray
-    grain: int
-
-    def to_arrays(self) -> list[NDArray[Any]]:
-        """For the wire."""
-        return [self.pairs.astype(np.int32), np.array([self.grain], dtype=np.int32)]
-
-    @classmethod
-    def from_arrays(cls, arrays: Sequence[NDArray[Any]], axes: Sequence[Axis]) -> Self:
-        """From the wire, checked: a node answers nothing else."""
-        pairs, grain = arrays
-        if any(array.dtype != np.int32 for array in arrays) or pairs.shape[1:] != (2,) or grain.shape != (1,):
-            raise UpdateRejectedError("the question cannot be read")
-        ordered = (pairs[:, 0] >= 0) & (pairs[:, 0] < pairs[:, 1]) & (pairs[:, 1] < len(axes))
-        # a pair that is asked twice would be paid once from a budget of differential privacy
-        if not ordered.all() or len(np.unique(pairs, axis=0)) != len(pairs):
-            raise UpdateRejectedError("the question asks for no pairs of columns")
-        if not 2 <= grain[0] <= MOST_BUCKETS:
-            raise UpdateRejectedError("the question asks for too much")
-        return cls(pairs, int(grain[0]))
-
-    @property
-    def n_counted(self) -> int:
-        """A row is in every table."""
-        return len(self.pairs)
-
-    def layout(self, axes: Sequence[Axis]) -> PairLayout:
-        """Where the tables lie in an answer."""
-        return PairLayout(self, axes)
-
-
-class PairLayout:
-    """Where the tables of pairs lie in an answer: one after the other."""
-
-    def __init__(self, question: PairQuestion, axes: Sequence[Axis]) -> None:
-        self._pairs = question.pairs.tolist()
-        self.starts = [bucket_starts(axis, 0, axis.n_bins - 1, question.grain) for axis in axes]
-        if self.total > MAX_COUNTS:
-            raise UpdateRejectedError("the question asks for too many counts")
-
-    @cached_property
-    def total(self) -> int:
-        """Number of counts."""
-        return sum(math.prod(self._shape(pair)) for pair in self._pairs)
-
-    def _shape(self, pair: Sequence[int]) -> tuple[int, int]:
-        return len(self.starts[pair[0]]), len(self.starts[pair[1]])
-
-    def buckets(self, bins: IntArray) -> IntArray:
-        """The bucket of every row on every axis."""
-        columns = [np.searchsorted(s, bins[:, a], side="right") - 1 for a, s in enumerate(self.starts)]
-        return np.column_stack(columns).astype(np.int32)
-
-    def count(self, bins: IntArray, persons: IntArray | None) -> CountArray:
-        """A client's exact counts; a person with several rows is counted by the first of them."""
-        counts = self._count(self.buckets(bins))
-        if persons is None:
-            return counts
-        first = Groups.equal_rows(persons[:, None]).first_rows
-        return np.concatenate([counts, self._count(self.buckets(bins[first]))])
-
-    def _count(self, buckets: IntArray) -> CountArray:
-        tables = []
-        for a, b in self._pairs:
-            shape = self._shape((a, b))
-            cells = buckets[:, a].astype(np.int64) * shape[1] + buckets[:, b]
-            tables.append(np.bincount(cells, minlength=math.prod(shape)))
-        return np.concatenate(tables)
-
-    def tables(self, counts: CountArray) -> dict[tuple[int, int], CountArray]:
-        """The tables of an answer."""
-        ends = np.cumsum([math.prod(self._shape(pair)) for pair in self._pairs])
-        parts = np.split(counts, ends[:-1])
-        return {(a, b): part.reshape(self._shape((a, b))) for (a, b), part in zip(self._pairs, parts, strict=True)}
-
-    def consistent(self, rows: CountArray) -> bool:
-        """All tables count the same rows."""
-        return len({int(table.sum()) for table in self.tables(rows).values()}) <= 1
-
-
-# ---- Margins: histograms of noisy counts, as weights of bins -------------------------------------
-
-
-def spread(counts: FloatArray, starts: IntArray, n_bins: int) -> FloatArray:
-    """Counts of buckets, evenly over their bins."""
+def spread_over_bins(counts: FloatArray, starts: IntArray, n_bins: int) -> FloatArray:
+    """Counts of buckets, spread evenly over their bins."""
     lengths = np.diff(np.append(starts, n_bins))
     return np.asarray(np.repeat(counts / lengths, lengths))
 
 
-def onto_total(counts: FloatArray, total: float) -> FloatArray:
-    """The nearest numbers, none negative, with a given sum: all less one amount, cut off at 0 (Held et al. 1974).
+def project_onto_total(counts: FloatArray, total: float) -> FloatArray:
+    """The nearest nonnegative numbers with a given sum: one amount is subtracted from all (Held et al. 1974).
 
-    Cutting off alone would turn the noise of empty buckets into rows.
+    Cutting off at 0 alone would turn the noise of empty buckets into rows.
     """
     falling = np.sort(counts)[::-1]
     amounts = (np.cumsum(falling) - total) / np.arange(1, len(counts) + 1)
     return np.asarray(np.maximum(counts - amounts[np.flatnonzero(falling > amounts)[-1]], 0.0))
+
+
+def draw_independent(margins: Sequence[FloatArray], n_rows: int, rng: np.random.Generator) -> IntArray:
+    """Rows with independent columns, each of which follows its margin as closely as whole rows can."""
+    places = (np.arange(n_rows) + 0.5) / n_rows
+    columns = [np.searchsorted(np.cumsum(m) / m.sum(), places).clip(0, len(m) - 1) for m in margins]
+    return np.column_stack([rng.permutation(column) for column in columns]).astype(np.int32)
+
+
+@dataclass(frozen=True, eq=False)
+class Observation:
+    """Counts of disjoint regions: the region of every row of the population, noisy counts, and their variances."""
+
+    regions: NDArray[np.int64]
+    counts: FloatArray
+    variances: FloatArray
+
+
+class WeightedPopulation:
+    """Rows with weights.
+
+    Parameters
+    ----------
+    bins : the rows, drawn by the histograms of all columns.
+    n_rows : the sum of the weights.
+    deviation : standard deviation of the counts of those histograms.
+    """
+
+    def __init__(self, bins: IntArray, n_rows: float, deviation: float) -> None:
+        self.bins = bins
+        self.n_rows = n_rows
+        self.weights = np.full(len(bins), n_rows / len(bins))
+        values = [_coarsen(bins[:, a]) for a in range(bins.shape[1])]
+        self._cells = [_number_cells(values[a], values[b]) for a, b in combinations(range(len(values)), 2)]
+        self._ends = np.cumsum([0, *(cells.max() + 1 for cells in self._cells)])
+        self._parameters = np.zeros(self._ends[-1])
+        self._observed = [self._observe_margin(column, deviation) for column in values]
+
+    def observe(self, regions: NDArray[np.int64], counts: NDArray[np.int64], deviation: float) -> None:
+        """Fit the weights to noisy counts of disjoint regions too; ``regions`` has the region of every row."""
+        expected = np.bincount(regions, self.weights, minlength=len(counts))
+        variances = np.asarray(deviation**2 + (MISSED * expected) ** 2, dtype=np.float64)
+        self._observed.append(Observation(regions, counts.astype(np.float64), variances))
+        self._fit()
+
+    def pull_towards(self, regions: NDArray[np.int64], counts: NDArray[np.int64], deviation: float) -> None:
+        """Scale the weights of regions towards their counts, whatever the model says."""
+        expected = np.bincount(regions, self.weights, minlength=len(counts))
+        trust = (UNKNOWN * expected) ** 2 / ((UNKNOWN * expected) ** 2 + deviation**2)
+        found = np.maximum(expected + trust * (counts - expected), 0.5)
+        self.weights = self.weights * (found / np.maximum(expected, 1e-9))[regions]
+
+    def _observe_margin(self, column: NDArray[np.int64], deviation: float) -> Observation:
+        counts = np.bincount(column, self.weights).astype(np.float64)
+        return Observation(column, counts, np.full(len(counts), deviation**2))
+
+    def _fit(self) -> None:
+        from scipy.optimize import minimize
+
+        fitted = minimize(self._misfit, self._parameters, jac=True, method="L-BFGS-B", options={"maxiter": STEPS})
+        self._parameters = fitted.x
+        weights = self._weigh(self._parameters)
+        self.weights = weights * (self.n_rows / weights.sum())
+
+    def _weigh(self, parameters: FloatArray) -> FloatArray:
+        exponents = np.zeros(len(self.bins))
+        for cells, start in zip(self._cells, self._ends, strict=False):
+            exponents += parameters[start + cells]
+        return np.asarray(np.exp(exponents) * (self.n_rows / len(self.bins)))
+
+    def _misfit(self, parameters: FloatArray) -> tuple[float, FloatArray]:
+        """Half the squared errors, and their gradient."""
+        weights, pull = self._weigh(parameters), np.zeros(len(self.bins))
+        misfit, gradient = 0.5 * float((parameters**2).sum()) / STRENGTH**2, parameters / STRENGTH**2
+        for observed in self._observed:
+            error = np.bincount(observed.regions, weights, minlength=len(observed.counts)) - observed.counts
+            misfit += 0.5 * float((error**2 / observed.variances).sum())
+            pull += (error / observed.variances)[observed.regions]
+        pull *= weights
+        for cells, start, end in zip(self._cells, self._ends, self._ends[1:], strict=False):
+            gradient[start:end] += np.bincount(cells, pull, minlength=end - start)
+        return misfit, gradient
+
+
+def _coarsen(bins: IntArray) -> NDArray[np.int64]:
+    """Adjacent bins grouped to a few values of about equal weight."""
+    shares = np.bincount(bins) / len(bins)
+    middles = np.cumsum(shares) - shares / 2
+    values = np.minimum(middles * N_VALUES, N_VALUES - 1).astype(np.int64)
+    return np.unique(values[bins], return_inverse=True)[1]
+
+
+def _number_cells(one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.int64]:
+    return one * (int(other.max()) + 1) + other

@@ -1,4 +1,8 @@
-"""Regions: a tree of tests on bins. A row goes left if its bin lies in the test's range, right if not."""
+"""Regions: how the space of quasi-identifiers is divided, and which region a row lies in.
+
+A *router* sends every row to its region: a :class:`RegionTree` by tests on bins, :class:`NearestBoxes` to the box that
+has to grow least. Regions are a router and the box that each region would publish.
+"""
 
 from __future__ import annotations
 
@@ -10,21 +14,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedanon.errors import UpdateRejectedError
-from fedanon.joint.axes import Axis, loss_of
+from fedanon.joint.axes import Axis, box_losses
 from fedanon.types import IntArray
 
 MAX_REGIONS = 1_000_000
+#: in place of the axis of a test: the region is not divided
 LEAF = -1
+#: rows that are compared with all boxes at once
+CHUNK = 4096
+#: weight of the loss of a box itself, so that a row in several boxes takes the smallest
+SMALLER = 1e-6
 
 
 class Router(Protocol):
-    """Says in which region a row lies."""
+    """Sends every row to its region."""
 
     def __len__(self) -> int: ...
 
     @property
     def leaves(self) -> NDArray[np.int64]:
-        """The regions that rows lie in."""
+        """The regions that rows can lie in."""
 
     def route(self, bins: IntArray) -> NDArray[np.int64]:
         """The region every row lies in."""
@@ -40,7 +49,7 @@ class Regions(Protocol):
 
     @property
     def router(self) -> Router:
-        """Which rows lie in them."""
+        """Which rows lie in which region."""
 
     def boxes(self, regions: NDArray[Any]) -> tuple[IntArray, IntArray]:
         """Lowest and highest bin of each region on each axis."""
@@ -48,12 +57,12 @@ class Regions(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class RegionTree:
-    """The tests, region 0 first.
+    """A tree of tests, region 0 first: a row goes left if its bin lies in the range of the test, else right.
 
     Parameters
     ----------
-    axis : which axis a region is cut along, LEAF if it is not cut.
-    low, high : range of bins that goes left.
+    axis : the axis that a region is cut along, LEAF if it is not cut.
+    low, high : the range of bins that goes left.
     left : number of the left part; the right part is the next one.
     """
 
@@ -89,19 +98,19 @@ class RegionTree:
 
     @classmethod
     def from_array(cls, array: NDArray[Any], n_axes: int) -> RegionTree:
-        """From the wire; a tree that does not end is refused."""
+        """From the wire, checked; a tree with a loop is rejected."""
         if array.dtype != np.int32 or array.ndim != 2 or len(array) != 4 or not 1 <= array.shape[1] <= MAX_REGIONS:
             raise UpdateRejectedError("its regions cannot be read")
         tree = cls(*array)
         cut = np.flatnonzero(tree.axis != LEAF)
         ahead = (tree.left[cut] > cut) & (tree.left[cut] < len(tree) - 1)
         if not (((tree.axis >= LEAF) & (tree.axis < n_axes)).all() and ahead.all()):
-            raise UpdateRejectedError("its regions are no tree")
+            raise UpdateRejectedError("its regions are not a tree")
         return tree
 
 
 class GrowingRegions:
-    """The server's regions while they are cut: tests and boxes.
+    """The regions of the server while it cuts them: tests and boxes.
 
     Parameters
     ----------
@@ -112,7 +121,7 @@ class GrowingRegions:
         self._tests: list[list[int]] = [[LEAF, 0, 0, 0]]
         self.low: list[IntArray] = [np.zeros(len(lengths), dtype=np.int32)]
         self.high: list[IntArray] = [np.array(lengths, dtype=np.int32) - 1]
-        #: of every region and axis, which bins its tests let through: a range cut out of the middle leaves a hole
+        #: for every region and axis, which bins the tests let pass: a range cut out of the middle leaves a hole
         self.within: list[list[NDArray[np.bool_]]] = [[np.ones(length, dtype=bool) for length in lengths]]
 
     def __len__(self) -> int:
@@ -128,7 +137,7 @@ class GrowingRegions:
         return np.array([self.low[r] for r in regions]), np.array([self.high[r] for r in regions])
 
     def cut(self, region: int, axis: int, low: int, high: int) -> tuple[int, int]:
-        """Divide a region into the bins low..high of an axis and the rest; the numbers of the parts."""
+        """Divide a region into the bins low..high of an axis and the rest; returns the numbers of both parts."""
         left = len(self._tests)
         self._tests[region] = [axis, low, high, left]
         chosen = np.zeros_like(self.within[region][axis])
@@ -146,17 +155,12 @@ class GrowingRegions:
         return left, left + 1
 
 
-# ---- Boxes as regions ----------------------------------------------------------------------------
-
-#: rows that are compared with all boxes at once
-CHUNK = 4096
-#: weight of a box's own loss: of boxes that hold a row the smallest is taken
-SMALLER = 1e-6
+# ---- nearest boxes -------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class NearestBoxes:
-    """Boxes that may overlap and need not cover everything.
+    """Boxes that may overlap and need not cover everything; a row goes to the box that loses least by holding it.
 
     Parameters
     ----------
@@ -173,13 +177,13 @@ class NearestBoxes:
 
     @property
     def leaves(self) -> NDArray[np.int64]:
-        """All."""
+        """All boxes."""
         return np.arange(len(self.low))
 
     def route(self, bins: IntArray) -> NDArray[np.int64]:
-        """The box with the least added loss for every row."""
+        """For every row the box whose loss grows least."""
         tables = [self._losses(a) for a in range(len(self.axes))]
-        own = SMALLER * loss_of(self.axes, self.low, self.high).sum(axis=1) if len(bins) else np.zeros(0)
+        own = SMALLER * box_losses(self.axes, self.low, self.high).sum(axis=1) if len(bins) else np.zeros(0)
         at = np.zeros(len(bins), dtype=np.int64)
         for start in range(0, len(bins), CHUNK):
             some = bins[start : start + CHUNK]
@@ -190,7 +194,7 @@ class NearestBoxes:
         return at
 
     def _losses(self, a: int) -> NDArray[np.float64]:
-        """What every box loses more along an axis if it holds a bin: bins first."""
+        """By how much the loss of every box along an axis grows if it holds a bin; one line per bin."""
         axis, low, high = self.axes[a], self.low[None, :, a], self.high[None, :, a]
         bins = np.arange(axis.n_bins, dtype=np.int32)[:, None]
         grown = axis.loss(np.minimum(low, bins).ravel(), np.maximum(high, bins).ravel())
@@ -207,13 +211,13 @@ class NearestBoxes:
             raise UpdateRejectedError("its regions cannot be read")
         low, high = array
         if not ((low >= 0).all() and (low <= high).all() and (high < np.array([a.n_bins for a in axes])).all()):
-            raise UpdateRejectedError("its regions are no boxes")
+            raise UpdateRejectedError("its regions are not boxes")
         return cls(low, high, axes)
 
 
 @dataclass(frozen=True, eq=False)
 class BoxRegions:
-    """Boxes by which rows are dealt to regions, and those that are published."""
+    """Boxes by which rows are routed, and the boxes that are published."""
 
     router: NearestBoxes
     low: IntArray

@@ -1,8 +1,8 @@
-"""Signatures: how hospitals know each other's keys for masks, though the server hands the keys out.
+"""Signatures: how nodes recognize each other's keys for masks, though it is the server that hands the keys out.
 
-A hospital signs the key it made for a run, with the run and its own number, by the key pair its node is known by (ECDSA
-on P-384 with SHA-384, FIPS 186-5). A signature for another run, number or key says nothing about this one. Flower signs
-times of day with the same key pair: no such text begins like ours.
+A node signs the key that it made for a run, together with the run and its own number, by the key pair that it is
+registered with (ECDSA on P-384 with SHA-384, FIPS 186-5). A signature for another run, number or key proves nothing
+here. Flower signs timestamps with the same key pair; none of them begins like our statements.
 """
 
 from __future__ import annotations
@@ -21,28 +21,29 @@ from fedanon.io.keys import check_public_key
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey, EllipticCurvePublicKey
 
+#: begins every statement; the wire keeps the name of old
 CONTEXT = b"fedanon together: a key for masks"
-#: a hospital is named by the SHA-256 of its public key; a signature is two numbers of the size of the curve
+#: a node is named by the SHA-256 of its public key; a signature is two numbers of the size of the curve
 NAME_BYTES, NUMBER_BYTES = 32, 48
 SIGNATURE_BYTES = NAME_BYTES + 2 * NUMBER_BYTES
 
 
 @dataclass(frozen=True)
 class Identity:
-    """Who a hospital is, and with whom it sums its counts.
+    """Who a node is, and with whom it sums its counts.
 
     Parameters
     ----------
-    private : its own key; None signs nothing.
-    hospitals : public keys of those it knows, itself among them, by name; None asks nobody for a signature.
+    private : its own private key; without one it signs nothing.
+    peers : public keys of the nodes that it knows, itself included, by name; None asks nobody for a signature.
     """
 
     private: EllipticCurvePrivateKey | None = field(default=None, repr=False)
-    hospitals: Mapping[bytes, EllipticCurvePublicKey] | None = None
+    peers: Mapping[bytes, EllipticCurvePublicKey] | None = None
 
     @classmethod
-    def of(cls, config: Mapping[str, Any]) -> Identity:
-        """The identity a node config names by `identity-key` and `hospital-keys`, each of which may be missing."""
+    def from_config(cls, config: Mapping[str, Any]) -> Identity:
+        """The identity that a node config states by `identity-key` and `hospital-keys`; either may be missing."""
         own, others = str(config.get("identity-key", "")), str(config.get("hospital-keys", ""))
         if not own and others:
             raise ConfigError("A node with hospital_keys needs an identity_key too: its own key has to be signed.")
@@ -52,7 +53,7 @@ class Identity:
         return cls(private, {_name(key): key for key in (private.public_key(), *_public_keys(Path(others)))})
 
     def signature(self, run_id: int, number: int, key: bytes) -> bytes:
-        """Who signs, and the signature of this hospital's key for a run; empty without a private key."""
+        """The name of this node and its signature of its key for a run; empty without a private key."""
         from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 
         if self.private is None:
@@ -61,27 +62,27 @@ class Identity:
         return _name(self.private.public_key()) + b"".join(part.to_bytes(NUMBER_BYTES, "big") for part in signed)
 
     def check(self, run_id: int, keys: Mapping[int, bytes], signatures: NDArray[Any]) -> None:
-        """Raise PrivacyViolationError unless every key is signed for this run, each by another hospital of the list.
+        """Raise PrivacyViolationError unless every key is signed for this run, each by another of the peers.
 
-        ``signatures`` has a row of bytes for each of the keys, zeros for one that is not signed.
+        ``signatures`` has a row of bytes per key, zeros for a key that is not signed.
         """
-        if self.hospitals is None:
+        if self.peers is None:
             return
-        left = dict(self.hospitals)
+        left = dict(self.peers)
         for (number, key), row in zip(keys.items(), signatures, strict=True):
             name, signed = row[:NAME_BYTES].tobytes(), row[NAME_BYTES:].tobytes()
             if not row.any():
-                _refuse(number, "is not signed")
-            if name not in self.hospitals:
-                _refuse(number, "is signed by none of its hospital_keys")
+                _reject(number, "is not signed")
+            if name not in self.peers:
+                _reject(number, "is signed by none of its hospital_keys")
             if name not in left:
-                _refuse(number, "is signed by a hospital that signed another key")
-            if not _holds(left.pop(name), signed, _statement(run_id, number, key)):
-                _refuse(number, "has a signature for another run, number or key")
+                _reject(number, "is signed by a node that signed another key")
+            if not _is_valid(left.pop(name), signed, _statement(run_id, number, key)):
+                _reject(number, "has a signature for another run, number or key")
 
 
-def _refuse(number: int, fault: str) -> NoReturn:
-    raise PrivacyViolationError(f"This node sums with hospitals it knows only: the key of number {number} {fault}.")
+def _reject(number: int, fault: str) -> NoReturn:
+    raise PrivacyViolationError(f"This node sums only with nodes it knows: the key of number {number} {fault}.")
 
 
 def _statement(run_id: int, number: int, key: bytes) -> bytes:
@@ -89,7 +90,7 @@ def _statement(run_id: int, number: int, key: bytes) -> bytes:
     return b"\0".join([CONTEXT, str(run_id).encode(), str(number).encode(), key])
 
 
-def _holds(public: EllipticCurvePublicKey, signed: bytes, statement: bytes) -> bool:
+def _is_valid(public: EllipticCurvePublicKey, signed: bytes, statement: bytes) -> bool:
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 
@@ -133,7 +134,7 @@ def _private_key(path: Path) -> EllipticCurvePrivateKey:
 
 
 def _public_keys(path: Path) -> list[EllipticCurvePublicKey]:
-    """All keys of a file, one a line, or of the files *.pub of a folder."""
+    """All keys of a file, one per line, or of the files *.pub in a folder."""
     files = sorted(path.glob("*.pub")) if path.is_dir() else [path]
     return [_public_key(line, file.name) for file in files for line in _read(file).splitlines() if line.strip()]
 

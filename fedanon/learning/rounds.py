@@ -41,7 +41,7 @@ class RunResult:
     facts: dict[int, NodeFacts] = field(default_factory=dict)
     rejected: list[dict[str, Any]] = field(default_factory=list)
     silent: list[dict[str, Any]] = field(default_factory=list)
-    together: dict[str, Any] | None = None
+    joint: dict[str, Any] | None = None
     dp: dict[str, Any] | None = None
     suspects: list[dict[str, Any]] = field(default_factory=list)
 

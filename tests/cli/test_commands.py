@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from fedanon.anonymizers import ANONYMIZERS
-from fedanon.joint import TOGETHER
+from fedanon.joint import JOINT_METHODS
 from fedanon.sdc.methods.base import Perturbative
 from tests.cli.conftest import Run
 
@@ -121,7 +121,7 @@ def test_numeric_file_without_schema(run: Run, tmp_path: Path) -> None:
 
 def test_methods_lists_every_parameter(run: Run) -> None:
     found = {entry["name"]: entry for entry in run("methods", "--json").json}
-    assert set(found) == {*ANONYMIZERS, *TOGETHER}
+    assert set(found) == {*ANONYMIZERS, *JOINT_METHODS}
     assert {p["name"] for p in found["gfkmc"]["parameters"]} >= {"k", "profile", "publish"}
     assert (found["gfkmc"]["group"], found["egadp"]["group"]) == ("grouping", "perturbative")
     printed = run("methods")

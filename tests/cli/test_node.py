@@ -26,7 +26,7 @@ def node(tmp_path: Path, run: Run) -> NodeFolder:
 
 def test_a_new_node_signs_by_its_own_key_and_asks_for_signatures(node: NodeFolder) -> None:
     def known() -> int:
-        return len(Identity.of(node.config.for_flower(node.folder)).hospitals or ())
+        return len(Identity.from_config(node.config.for_flower(node.folder)).peers or ())
 
     assert known() == 1, "itself"
     for name in ("node", "other"):
@@ -48,4 +48,4 @@ def test_a_node_made_before_there_were_signatures_runs_as_ever(node: NodeFolder)
     assert len(old) == len(lines) - 2
     (node.folder / "node.toml").write_text("\n".join(old))
     config = NodeFolder(node.folder).config.for_flower(node.folder)
-    assert Identity.of(config) == Identity()
+    assert Identity.from_config(config) == Identity()

@@ -26,7 +26,7 @@ from fedanon.privacy.accounting.accountant import epsilon_of
 from fedanon.privacy.accounting.noise import SecureNoise
 from tests.federated.conftest import settings
 from tests.federated.test_dp_training import private
-from tests.federated.together.signed_grid import SignedGrid
+from tests.joint.signed_grid import SignedGrid
 
 
 def run_of(mode: str = "record", epsilon: float = 1.0, **more: Any) -> RunSettings:

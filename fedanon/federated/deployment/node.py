@@ -58,7 +58,7 @@ class NodeFolder:
     def command(self, *, insecure: bool) -> tuple[list[str], dict[str, str]]:
         """The SuperNode's command line and environment."""
         self._check_table()
-        Identity.of(self.config.for_flower(self.folder))  # likewise told at once
+        Identity.from_config(self.config.for_flower(self.folder))  # likewise told at once
         path = self.folder / "flower-node.toml"
         write_private(path, toml_text(self.config.for_flower(self.folder)))
         start = [processes.command("flower-supernode"), "--superlink", self.config.server, "--node-config", str(path)]

@@ -61,7 +61,7 @@ def result(settings: RunSettings, outcome: RunResult, security: str) -> dict[str
         "rejected": outcome.rejected,
         "silent": outcome.silent,
         "suspects": outcome.suspects,
-        **({"together": outcome.together} if outcome.together else {}),
+        **({"joint": outcome.joint} if outcome.joint else {}),
         **({"dp": outcome.dp} if outcome.dp else {}),
     }
 

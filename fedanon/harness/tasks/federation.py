@@ -16,7 +16,7 @@ from fedanon.harness.tasks.base import MethodTask, Outcome, majority_share, tabl
 #: of the last rounds, a mean is reported beside the final value: bagging over few clients swings from round to round
 LAST = 20
 #: what is told of a protocol by which the clients anonymised together
-AGREED = ("classes", "smallest_class_at_least", "questions", "bytes_down", "bytes_up", "epsilon_spent")
+AGREED = ("classes", "smallest_class_at_least", "queries", "bytes_down", "bytes_up", "epsilon_spent")
 
 
 @TASKS.register("federation")
@@ -41,9 +41,9 @@ class FederationTask(MethodTask):
     @classmethod
     def component(cls, method: str) -> type[Any]:
         """The method by name: one of a single table, or one that all clients apply together."""
-        from fedanon.joint import TOGETHER
+        from fedanon.joint import JOINT_METHODS
 
-        return TOGETHER[method] if method in TOGETHER else super().component(method)
+        return JOINT_METHODS[method] if method in JOINT_METHODS else super().component(method)
 
     def run(self) -> Outcome:
         """Final scores, means of the last rounds, curves and measures of the releases."""
@@ -56,7 +56,7 @@ class FederationTask(MethodTask):
         told = {name: value for name, value in result.items() if name not in ("seconds", "linkage")}
         measures = {name: float(value) for name, value in told.items() if _is_number(value)}
         measures |= {f"{name}_last{LAST}": _mean_of_last(curve, self.rounds) for name, curve in curves.items()}
-        agreed = result.get("together", {})
+        agreed = result.get("joint", {})
         measures |= {name: float(agreed[name]) for name in AGREED if name in agreed}
         measures["majority_share"] = majority_share(self.dataset)
         if self.holdout:

@@ -1,4 +1,4 @@
-"""Hospitals that share some patients release alone or together: what all their releases give away at once."""
+"""Hospitals that share some patients release alone or jointly: what all their releases give away at once."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class HospitalsTask(MethodTask):
     """Homogeneity and composition over the releases of a federation, without training.
 
     The rows are dealt out at random; the share ``second`` of them is also at another hospital. ``homogeneity`` is the
-    share of the published rows whose class has one sensitive value among the rows of all hospitals that publish the
-    same cells; ``homogeneity_hospital`` among those of their own hospital, for an attacker who knows it.
-    ``composition`` is the share of those at two hospitals for whom one value is left by both of their classes,
-    ``composition_alone`` by the first alone (Ganta, Kasiviswanathan & Smith 2008).
+    share of the published rows whose class has a single sensitive value among the rows of all hospitals that publish
+    the same cells; ``homogeneity_hospital`` among those of their own hospital, for an attacker who knows it.
+    ``composition`` is the share of the people at two hospitals for whom both classes leave a single value,
+    ``composition_alone`` the first class alone (Ganta, Kasiviswanathan & Smith 2008).
     """
 
     clients: int = parameter(10, help="number of hospitals", at_least=2)
@@ -35,47 +35,47 @@ class HospitalsTask(MethodTask):
 
     @classmethod
     def component(cls, method: str) -> type[Any]:
-        """The method by name: one of a single table, or one that all hospitals apply together."""
-        from fedanon.joint import TOGETHER
+        """The method by name: one for a single table, or a joint one."""
+        from fedanon.joint import JOINT_METHODS
 
-        return TOGETHER[method] if method in TOGETHER else super().component(method)
+        return JOINT_METHODS[method] if method in JOINT_METHODS else super().component(method)
 
     def run(self) -> Outcome:
-        """Deal out the rows, release, and look."""
+        """Deal out the rows, release, and attack."""
         table = whole_table(self.dataset)
         codes = pd.factorize(table.frame[table.schema.sensitive[0]].astype("string"))[0]
         home, other = self._attended(len(table))
         rows_of = [np.flatnonzero((home == h) | (other == h)) for h in range(self.clients)]
         releases = self._releases([table.select_rows(rows) for rows in rows_of])
-        seen = [Seen.of(rows, codes[rows], release) for rows, release in zip(rows_of, releases, strict=True)]
+        seen = [Seen.from_release(rows, codes[rows], release) for rows, release in zip(rows_of, releases, strict=True)]
         shared = np.flatnonzero(other >= 0)
         return Outcome({**_homogeneity(seen), **_composition(seen, home[shared], other[shared], shared)})
 
     def _attended(self, n_rows: int) -> tuple[IndexArray, IndexArray]:
-        """The hospital of every row, and the second one or -1."""
+        """The hospital of every row, and its second one or -1."""
         rng = np.random.default_rng([self.seed, *b"hospitals"])
         home = rng.permutation(n_rows) % self.clients
         other = (home + 1 + rng.integers(self.clients - 1, size=n_rows)) % self.clients
         return home, np.where(rng.random(n_rows) < self.second, other, -1)
 
     def _releases(self, tables: Sequence[Table]) -> list[Release]:
-        from fedanon.joint import TOGETHER
+        from fedanon.joint import JOINT_METHODS
 
-        if self.method not in TOGETHER:
+        if self.method not in JOINT_METHODS:
             anonymizer = self.anonymizer()
             return [anonymizer.anonymize(t, rng=np.random.default_rng([self.seed, i])) for i, t in enumerate(tables)]
-        from fedanon.joint.hospital import Hospital
+        from fedanon.joint.node import Participant
         from fedanon.joint.protocol import agree
 
         method: Any = self.anonymizer()
-        hospitals = [Hospital(table, method, number, self.seed) for number, table in enumerate(tables)]
-        plan = agree(hospitals).plan
-        return [hospital.release(plan) for hospital in hospitals]
+        participants = [Participant(table, method, number, self.seed) for number, table in enumerate(tables)]
+        plan = agree(participants).plan
+        return [participant.release(plan) for participant in participants]
 
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """What a hospital's release shows: of every row its values' number, its cells and its class; -1 if suppressed."""
+    """What a release shows: for every row the code of its value, its cells and its class, -1 if suppressed."""
 
     rows: IndexArray
     values: IndexArray
@@ -83,8 +83,8 @@ class Seen:
     classes: IndexArray
 
     @classmethod
-    def of(cls, rows: IndexArray, values: IndexArray, release: Release) -> Seen:
-        """From a release of some rows."""
+    def from_release(cls, rows: IndexArray, values: IndexArray, release: Release) -> Seen:
+        """From the release of some rows."""
         from fedanon.privacy.federation_count import cell_keys
 
         labels = release.groups.labels.astype(np.int64)
@@ -92,7 +92,7 @@ class Seen:
         return cls(rows, values, keys[np.where(labels < 0, len(keys) - 1, labels)], labels)
 
     def possible(self, row: int) -> set[int]:
-        """Values of the class a row is in; all where it is suppressed."""
+        """Values in the class of a row; all values if it is suppressed."""
         label = self.classes[np.searchsorted(self.rows, row)]
         return set(self.values[self.classes == label].tolist()) if label >= 0 else set(self.values.tolist())
 

@@ -1,1 +1,1 @@
-"""The federated anonymizers: one file each. None imports Flower, so that they can be listed without it."""
+"""The joint methods, one file each."""

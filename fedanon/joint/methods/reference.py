@@ -1,4 +1,8 @@
-"""Federated reference: any anonymizer, run on a population that the server draws from counts."""
+"""Federated reference: any anonymizer, run on a population that the server draws from counts.
+
+Three queries describe the population (:class:`PopulationQueries`); the classes that the anonymizer makes of it become
+the regions by which all nodes recode. Where counts are exact, one more query shrinks their boxes to the rows in them.
+"""
 
 from __future__ import annotations
 
@@ -18,26 +22,28 @@ from fedanon.data.schema import Categorical, Numeric, Role, Schema
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError, InfeasibleError
 from fedanon.fields import build, parameter
-from fedanon.joint import TOGETHER
+from fedanon.joint import JOINT_METHODS
 from fedanon.joint.axes import MOST_BUCKETS, Axis
-from fedanon.joint.bounds import expected_need
-from fedanon.joint.method import Ask, FederatedAnonymizer
-from fedanon.joint.population import Pair, PairQuestion, Population, Tables, best_tree, onto_total, spread
-from fedanon.joint.queries import FINAL, Question
+from fedanon.joint.bounds import required_size
+from fedanon.joint.method import JointMethod, RunQuery
+from fedanon.joint.population import Pair, Tables, TreePopulation, best_tree, project_onto_total, spread_over_bins
+from fedanon.joint.queries import FINAL, PairQuery, RegionQuery
 from fedanon.joint.regions import BoxRegions, GrowingRegions, NearestBoxes, Regions
 from fedanon.types import CountArray, FloatArray, IntArray
 
-#: rows a client should have in a class, in multiples of the threshold below which it is silent
+#: rows that a node should have in a class, in multiples of the threshold below which it reports 0
 ROOM = 2
+#: buckets of an axis when pairs are compared on a budget, and when those of the tree are counted
+COARSE, FINE = 4, 16
 
 
-@TOGETHER.register("federated_reference")
+@JOINT_METHODS.register("federated_reference")
 @dataclass(frozen=True, kw_only=True)
-class FederatedReference(FederatedAnonymizer):
-    """Draw a reference population from counts of pairs of columns, anonymise it, and recode by its classes.
+class FederatedReference(JointMethod):
+    """Draw a reference population from counts of pairs of columns, anonymize it, and recode by its classes.
 
-    Hospitals send counts; the server runs any anonymizer on the population, and its classes become the regions all
-    hospitals recode with. One recoding for all: k counts the people of the federation, k_local those of each hospital.
+    Nodes send counts; the server runs any anonymizer on the population, and its classes become the regions by which all
+    nodes recode. One recoding for all nodes: k counts the people of the federation, k_local those of each node.
     """
 
     name: ClassVar[str] = "federated_reference"
@@ -62,43 +68,43 @@ class FederatedReference(FederatedAnonymizer):
             raise ConfigError("reference_settings is not a JSON object.") from None
         return build(component, chosen)
 
-    def grow(self, axes: Sequence[Axis], n_clients: int, ask: Ask) -> Regions:
-        """The classes of the reference population; where counts are exact, their boxes over the rows there are."""
+    def grow(self, axes: Sequence[Axis], n_nodes: int, run_query: RunQuery) -> Regions:
+        """The classes of the reference population; where counts are exact, with boxes over the rows that exist."""
         exact = self.disclosure.exact
-        learning = Learning(axes, ask, noisy=self.noisy, exact=exact)
-        population = learning.run()
-        if learning.n_rows < self.k:
+        queries = PopulationQueries(axes, run_query, noisy=self.noisy, exact=exact)
+        population = queries.run()
+        if queries.n_rows < self.k:
             raise InfeasibleError(
-                f"All clients together seem to have only {learning.n_rows} rows, fewer than k={self.k}: "
+                f"All nodes together seem to have only {queries.n_rows} rows, fewer than k={self.k}: "
                 "nothing can be released."
             )
         rng = np.random.default_rng([self.seed, *b"reference"])
-        boxes = self._boxes(axes, population.draw(learning.n_rows, rng), n_clients, rng)
-        return fitted_boxes(boxes, ask) if exact else BoxRegions(boxes, boxes.low, boxes.high)
+        boxes = self._boxes(axes, population.draw(queries.n_rows, rng), n_nodes, rng)
+        return shrink_boxes(boxes, run_query) if exact else BoxRegions(boxes, boxes.low, boxes.high)
 
-    def _boxes(self, axes: Sequence[Axis], bins: IntArray, n_clients: int, rng: np.random.Generator) -> NearestBoxes:
-        anonymizer = self._anonymizer(min(self._size(n_clients), len(bins)))
-        release = anonymizer.anonymize(reference_table(axes, bins), rng=rng)
+    def _boxes(self, axes: Sequence[Axis], bins: IntArray, n_nodes: int, rng: np.random.Generator) -> NearestBoxes:
+        anonymizer = self._anonymizer(min(self._size(n_nodes), len(bins)))
+        release = anonymizer.anonymize(make_reference_table(axes, bins), rng=rng)
         groups = release.groups
         low = np.column_stack([groups.minimum(bins[:, a]) for a in range(len(axes))])
         high = np.column_stack([groups.maximum(bins[:, a]) for a in range(len(axes))])
         both = np.unique(np.stack([low, high], axis=1), axis=0)
         return NearestBoxes(both[:, 0].copy(), both[:, 1].copy(), axes)
 
-    def _size(self, n_clients: int) -> int:
-        """People a class of the reference must have so that the final count can confirm k of them."""
+    def _size(self, n_nodes: int) -> int:
+        """People that a class of the reference needs so that the final count can confirm k of them."""
         if self.counts == "threshold":
-            return max(self.k, ROOM * self.threshold * n_clients)
-        return expected_need(self.k, **self.final_noise(n_clients))
+            return max(self.k, ROOM * self.threshold * n_nodes)
+        return required_size(self.k, **self.final_noise(n_nodes))
 
 
-def fitted_boxes(boxes: NearestBoxes, ask: Ask) -> BoxRegions:
-    """The boxes without those that hold no row, each published as what the rows dealt to it cover."""
+def shrink_boxes(boxes: NearestBoxes, run_query: RunQuery) -> BoxRegions:
+    """The boxes that hold rows, each published as the smallest box over the rows routed to it."""
     axes, asked = boxes.axes, boxes.leaves.astype(np.int32)
     whole = np.array([axis.n_bins for axis in axes], dtype=np.int32) - 1
     grain = np.full(boxes.low.shape, MOST_BUCKETS, dtype=np.int32)
-    question = Question(boxes, asked, np.zeros_like(boxes.low), np.tile(whole, (len(asked), 1)), grain)
-    layout, (rows, _) = question.layout(axes), ask(question)
+    query = RegionQuery(boxes, asked, np.zeros_like(boxes.low), np.tile(whole, (len(asked), 1)), grain)
+    layout, (rows, _) = query.layout(axes), run_query(query)
     total = rows.sum(axis=0)[None]
     low, high = np.zeros_like(boxes.low), np.zeros_like(boxes.high)
     for a in range(len(axes)):
@@ -112,32 +118,29 @@ def fitted_boxes(boxes: NearestBoxes, ask: Ask) -> BoxRegions:
     return BoxRegions(kept, low[used], high[used])
 
 
-# ---- What the server asks to draw a reference population -----------------------------------------
-
-#: buckets of an axis when pairs are compared on a budget, and when those of the tree are counted
-COARSE, FINE = 4, 16
+# ---- the population ------------------------------------------------------------------------------
 
 
-class Learning:
-    """Questions about all rows.
+class PopulationQueries:
+    """The queries that describe all rows, and the population they lead to.
 
     Parameters
     ----------
     axes : the quasi-identifiers.
-    ask : see :data:`~fedanon.joint.method.Ask`.
+    run_query : see :data:`~fedanon.joint.method.RunQuery`.
     noisy : each count costs epsilon: pairs are compared on coarse counts, and only those of the tree are counted well.
-    exact : whether all is told, so that buckets may be as small as can be.
+    exact : whether counts are exact, so that buckets may be as small as possible.
     """
 
-    def __init__(self, axes: Sequence[Axis], ask: Ask, *, noisy: bool, exact: bool) -> None:
+    def __init__(self, axes: Sequence[Axis], run_query: RunQuery, *, noisy: bool, exact: bool) -> None:
         self._axes = axes
-        self._ask = ask
+        self._run_query = run_query
         self._noisy = noisy
         self._grain = MOST_BUCKETS if exact else FINE
         self.n_rows = 0
 
-    def run(self) -> Population:
-        """Ask, and put together what was answered."""
+    def run(self) -> TreePopulation:
+        """Run the queries and combine their answers."""
         weights = self._histograms()
         every = list(combinations(range(len(self._axes)), 2))
         if self._noisy:
@@ -146,40 +149,44 @@ class Learning:
         else:
             tables = self._count(every, self._grain)
             tree = best_tree(tables, len(self._axes))
-        return Population(weights, self._starts(FINE if self._noisy else self._grain), tables, tree)
+        return TreePopulation(weights, self._starts(FINE if self._noisy else self._grain), tables, tree)
 
     def _histograms(self) -> list[FloatArray]:
-        """Weights of the bins of every axis; the first answer, so that it also says how many rows there are."""
+        """Weights of the bins of every axis; as the first answer it also gives the number of rows."""
         regions, n_axes = GrowingRegions([axis.n_bins for axis in self._axes]), len(self._axes)
         root, grain = np.zeros(1, dtype=np.int32), np.full((1, n_axes), MOST_BUCKETS, dtype=np.int32)
-        question = Question(regions.router, root, *regions.boxes(root), grain)
-        layout, (rows, _) = question.layout(self._axes), self._ask(question)
+        query = RegionQuery(regions.router, root, *regions.boxes(root), grain)
+        layout, (rows, _) = query.layout(self._axes), self._run_query(query)
         counted = [layout.part(rows, 0, a).sum(axis=0) for a in range(n_axes)]
         self.n_rows = max(int(np.median([counts.sum() for counts in counted])), 1)
         lengths = [axis.n_bins for axis in self._axes]
-        return [spread(self._smoothed(c), layout.starts(0, a), lengths[a]) for a, c in enumerate(counted)]
+        return [spread_over_bins(self._clean(c), layout.starts(0, a), lengths[a]) for a, c in enumerate(counted)]
 
     def _count(self, pairs: Sequence[Pair], grain: int) -> Tables:
         if not pairs:
             return {}
-        question = PairQuestion(np.array(pairs, dtype=np.int32), grain)
-        counts = self._ask(question)[0].sum(axis=0)
-        tables = question.layout(self._axes).tables(counts)
-        return {pair: self._smoothed(table.ravel()).reshape(table.shape) for pair, table in tables.items()}
+        query = PairQuery(np.array(pairs, dtype=np.int32), grain)
+        counts = self._run_query(query)[0].sum(axis=0)
+        tables = query.layout(self._axes).tables(counts)
+        return {pair: self._clean(table.ravel()).reshape(table.shape) for pair, table in tables.items()}
 
-    def _smoothed(self, counts: CountArray) -> FloatArray:
-        """None negative, and as many as there are rows."""
-        return onto_total(counts.astype(np.float64), float(self.n_rows)) if self._noisy else counts.astype(np.float64)
+    def _clean(self, counts: CountArray) -> FloatArray:
+        """Counts of which none is negative, with the number of rows as their sum."""
+        return (
+            project_onto_total(counts.astype(np.float64), float(self.n_rows))
+            if self._noisy
+            else counts.astype(np.float64)
+        )
 
     def _starts(self, grain: int) -> list[IntArray]:
-        return PairQuestion(np.zeros((0, 2), dtype=np.int32), grain).layout(self._axes).starts
+        return PairQuery(np.zeros((0, 2), dtype=np.int32), grain).layout(self._axes).starts
 
 
-# ---- A table of bins -----------------------------------------------------------------------------
+# ---- the population as a table -------------------------------------------------------------------
 
 
-def reference_table(axes: Sequence[Axis], bins: IntArray) -> Table:
-    """Columns of whole numbers and of numbered nodes; a missing number is the largest."""
+def make_reference_table(axes: Sequence[Axis], bins: IntArray) -> Table:
+    """The rows as columns of whole numbers and of numbered taxonomy nodes; a missing number is the largest."""
     names = [f"axis{i}" for i in range(len(axes))]
     attributes = tuple(_attribute(name, axis) for name, axis in zip(names, axes, strict=True))
     columns = {
@@ -196,7 +203,7 @@ def _attribute(name: str, axis: Axis) -> Numeric | Categorical:
 
 
 def _paths(tree: Hierarchy) -> list[list[str]]:
-    """Every leaf with the nodes above it, by number."""
+    """Every leaf with the taxonomy nodes above it, by number."""
     paths = []
     for leaf in range(tree.n_leaves):
         path = [leaf]

@@ -123,7 +123,7 @@ def _promise_row(model: KAnonymity, result: FederationResult, say: Language) -> 
     reached = result.counted if over_all else result.smallest
     holds = None if reached is None else reached >= model.k
     key = "claims.mean_only" if holds is None else "claims.all_classes" if over_all else "claims.by_node"
-    more = say(key, classes=result.together.get("classes")) if holds is not False else say.number(reached)
+    more = say(key, classes=result.joint.get("classes")) if holds is not False else say.number(reached)
     return (
         TableCell(promise(model, say)),
         TableCell(say.number(model.k), model.k),
@@ -213,8 +213,8 @@ def _origin(result: FederationResult, say: Language) -> Section:
     )
     schemas = sorted({str(one["schema_sha256"]) for one in (result.document.get("facts") or {}).values()})
     hashes = [(say("origin.result"), result.sha256), *((say("origin.schema"), sha) for sha in schemas)]
-    if "recoding_sha256" in result.together:
-        hashes.append((say("origin.recoding"), str(result.together["recoding_sha256"])))
+    if "recoding_sha256" in result.joint:
+        hashes.append((say("origin.recoding"), str(result.joint["recoding_sha256"])))
     blocks = (
         Facts(facts),
         hash_table(hashes, say),

@@ -65,37 +65,41 @@ class FederationResult:
         return dict(json.loads(self.settings.get("method-settings", "{}")))
 
     @property
-    def together(self) -> dict[str, Any]:
+    def joint(self) -> dict[str, Any]:
         """What the hospitals agreed on; empty where each anonymised alone."""
-        return dict(self.document.get("together") or {})
+        return dict(self.document.get("joint") or self.document.get("together") or {})
 
     @property
     def scope(self) -> Scope:
         """Over whom k is counted."""
-        if self.together:
+        if self.joint:
             return "federation"
         return "node" if self.k is not None else "none"
 
     @property
     def k(self) -> int | None:
         """The k that was asked for."""
-        asked = self.together.get("k", self.parameters.get("k"))
+        asked = self.joint.get("k", self.parameters.get("k"))
         return None if asked is None else int(asked)
 
     @property
     def k_local(self) -> int | None:
         """The k every hospital keeps by itself."""
-        return int(self.together.get("k_local", 1)) if self.together else self.k
+        return int(self.joint.get("k_local", 1)) if self.joint else self.k
 
     @property
     def n_hospitals(self) -> int:
         """Those that took part, as far as the file tells."""
-        return len(self.nodes) or len(self.together.get("clients", ())) or int(self.settings.get("clients", 0))
+        return (
+            len(self.nodes)
+            or len(self.joint.get("nodes") or self.joint.get("clients", ()))
+            or int(self.settings.get("clients", 0))
+        )
 
     @property
     def counted(self) -> int | None:
         """People of the smallest class over the federation, at least; None where it was not counted."""
-        found = self.together.get("smallest_class_at_least")
+        found = self.joint.get("smallest_class_at_least")
         return None if found is None else int(found)
 
     def holds_at(self, node: NodeResult) -> bool | None:

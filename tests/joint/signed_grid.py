@@ -11,9 +11,9 @@ from flwr.app import Message
 from fedanon.federated import wire
 from fedanon.federated.client import client_app
 from fedanon.federated.engine_local import LocalGrid
-from fedanon.joint.axes import axes_of
+from fedanon.joint.axes import make_axes
 from fedanon.joint.masks import pack_keys
-from fedanon.joint.queries import Question, read_counts
+from fedanon.joint.queries import RegionQuery, read_counts
 from fedanon.joint.regions import GrowingRegions
 from tests.federated.conftest import first_rows, settings
 
@@ -24,16 +24,16 @@ Keys = dict[int, bytes]
 Config = dict[str, str]
 
 
-def histograms() -> Question:
-    """A question for the histograms of all rows."""
-    grown = GrowingRegions([axis.n_bins for axis in axes_of(first_rows().schema)])
+def histograms() -> RegionQuery:
+    """A query for the histograms of all rows."""
+    grown = GrowingRegions([axis.n_bins for axis in make_axes(first_rows().schema)])
     root = np.zeros(1, dtype=np.int32)
     low, high = grown.boxes(root)
-    return Question(grown.router, root, low, high, np.full_like(low, 4))
+    return RegionQuery(grown.router, root, low, high, np.full_like(low, 4))
 
 
 def counts_in(reply: Message) -> np.ndarray:
-    return read_counts(wire.read_counts(reply), histograms().layout(axes_of(first_rows().schema)).total)
+    return read_counts(wire.read_counts(reply), histograms().layout(make_axes(first_rows().schema)).total)
 
 
 class SignedGrid(LocalGrid):
@@ -64,7 +64,7 @@ class SignedGrid(LocalGrid):
         return {each[0]: each[2] for each in joined}, {each[0]: each[4] for each in joined}
 
     def count(self, step: int, keys: Keys | None, signatures: Keys | None = None) -> Message:
-        """What node 0 answers to a question with these keys."""
+        """What node 0 answers to a query with these keys."""
         arrays = [*histograms().to_arrays(), *(pack_keys(keys, signatures or {}) if keys else [])]
         content = wire.request_content(step, wire.pack_arrays(arrays))
         [reply] = self.send_and_receive([wire.request(1, wire.COUNT, step, content)])

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from fedanon.data.schema import Numeric, Role, Schema
 from fedanon.data.table import Table
 from fedanon.errors import InfeasibleError
-from fedanon.joint import TOGETHER
-from fedanon.joint.axes import bins_of
-from fedanon.joint.hospital import Hospital
+from fedanon.joint import JOINT_METHODS
+from fedanon.joint.axes import bin_rows
 from fedanon.joint.methods.mondrian import FederatedMondrian
+from fedanon.joint.node import Participant
 from fedanon.joint.protocol import agree as agree_in_process
 from fedanon.metrics.information_loss import truthfulness
 from fedanon.release.gate import verify
-from tests.federated.together.federations import agree, federations, nodes_of, pooled_counts, releases, settings
+from tests.joint.federations import agree, federations, nodes_of, pooled_counts, releases, settings
 
 ORDINARY, SLOW = 300, 10_000
 OPTIONS = {
@@ -28,7 +28,7 @@ OPTIONS = {
     "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large],
 }
 RULES = [{"counts": "plain"}, {"counts": "secure"}, *({"counts": "threshold", "threshold": t} for t in (2, 3, 4))]
-METHODS = st.sampled_from([{"method": method, **rule} for method in TOGETHER for rule in RULES])
+METHODS = st.sampled_from([{"method": method, **rule} for method in JOINT_METHODS for rule in RULES])
 
 
 def check_federation(tables: list[Table], method: dict[str, object], k: int, k_local: int, leaving: int) -> bool:
@@ -40,7 +40,7 @@ def check_federation(tables: list[Table], method: dict[str, object], k: int, k_l
         agreement = agree(nodes, absent)
     except InfeasibleError:
         return False
-    assert len(agreement.plan.clients) == len(nodes) - bool(leaving)
+    assert len(agreement.plan.nodes) == len(nodes) - bool(leaving)
     counted, released = releases(nodes, agreement)
     for node, release in zip(counted, released, strict=True):
         verify(release, node._split[0])
@@ -81,7 +81,7 @@ def test_noisy_counts_keep_the_claim() -> None:
     @hypothesis_settings(max_examples=60, **OPTIONS)
     @given(
         federations(),
-        st.sampled_from(list(TOGETHER)),
+        st.sampled_from(list(JOINT_METHODS)),
         st.sampled_from(["dp", "secure_dp"]),
         st.integers(2, 5),
         st.integers(1, 2),
@@ -89,7 +89,13 @@ def test_noisy_counts_keep_the_claim() -> None:
     )
     def holds(tables: list[Table], name: str, counts: str, k: int, k_local: int, epsilon: float) -> None:
         if tables[0].persons is None:
-            method = {"method": name, "counts": counts, "epsilon": epsilon, "doubt": 1e-6, "randomness": "seeded"}
+            method = {
+                "method": name,
+                "counts": counts,
+                "epsilon": epsilon,
+                "failure_probability": 1e-6,
+                "randomness": "seeded",
+            }
             made.append(check_federation(tables, method, k, k_local, 0))
 
     holds()
@@ -98,14 +104,14 @@ def test_noisy_counts_keep_the_claim() -> None:
 
 def test_the_claim_fails_as_rarely_as_stated() -> None:
     """Doubt one time in three: of 150 runs about 50 may have a class with fewer than k people, and do not."""
-    rng, doubt, k, n_runs = np.random.default_rng(0), 1 / 3, 8, 150
+    rng, allowed, k, n_runs = np.random.default_rng(0), 1 / 3, 8, 150
     schema = Schema((Numeric("q", Role.QUASI_IDENTIFYING, 0.0, 59.0, integer=True),))
     tables = [Table.from_frame(pd.DataFrame({"q": rng.integers(0, 60, 150)}), schema) for _ in range(3)]
-    bins = np.concatenate([bins_of(table) for table in tables])
+    bins = np.concatenate([bin_rows(table) for table in tables])
     failed = 0
     for seed in range(n_runs):
-        chosen = FederatedMondrian(k=k, counts="dp", epsilon=2.0, doubt=doubt, randomness="seeded")
-        plan = agree_in_process([Hospital(table, chosen, n, seed) for n, table in enumerate(tables)]).plan
-        classes = plan.classes_of(bins)
+        chosen = FederatedMondrian(k=k, counts="dp", epsilon=2.0, failure_probability=allowed, randomness="seeded")
+        plan = agree_in_process([Participant(table, chosen, n, seed) for n, table in enumerate(tables)]).plan
+        classes = plan.classify(bins)
         failed += int(np.bincount(classes[classes >= 0]).min() < k)
-    assert failed / n_runs < doubt
+    assert failed / n_runs < allowed

@@ -10,16 +10,16 @@ import pytest
 from fedanon.data.hierarchy import Hierarchy
 from fedanon.data.schema import Categorical, Numeric, Role, Schema
 from fedanon.errors import ConfigError, UpdateRejectedError
-from fedanon.joint.axes import axes_of, loss_of
-from fedanon.joint.methods.reference import FederatedReference, Learning, reference_table
-from fedanon.joint.population import PairQuestion, Population, best_tree, mutual_information
-from fedanon.joint.queries import Asked
+from fedanon.joint.axes import box_losses, make_axes
+from fedanon.joint.methods.reference import FederatedReference, PopulationQueries, make_reference_table
+from fedanon.joint.population import TreePopulation, best_tree, mutual_information
+from fedanon.joint.queries import PairQuery, Query
 from fedanon.joint.regions import NearestBoxes, read_router
 from fedanon.types import CountArray
 
 QUASI = Role.QUASI_IDENTIFYING
 TREE = Hierarchy.from_nested({"A": ["a1", "a2", "a3"], "B": ["b1", "b2"]})
-AXES = axes_of(
+AXES = make_axes(
     Schema(
         (
             Numeric("age", QUASI, 0.0, 19.0, integer=True),
@@ -39,24 +39,24 @@ def rows_of(n: int, seed: int = 0) -> np.ndarray:
     return np.column_stack([age, ward, wage]).astype(np.int32)
 
 
-def learned(bins: np.ndarray, **more: bool) -> tuple[Population, int]:
-    def ask(question: Asked) -> tuple[CountArray, CountArray]:
-        counts = question.layout(AXES).count(bins, None)[None]
+def learned(bins: np.ndarray, **more: bool) -> tuple[TreePopulation, int]:
+    def ask(query: Query) -> tuple[CountArray, CountArray]:
+        counts = query.layout(AXES).count(bins, None)[None]
         return counts, counts
 
-    learning = Learning(AXES, ask, **({"noisy": False, "exact": True} | more))
+    learning = PopulationQueries(AXES, ask, **({"noisy": False, "exact": True} | more))
     return learning.run(), learning.n_rows
 
 
 def test_pairs_are_counted_like_a_cross_table() -> None:
     bins = rows_of(500)
-    question = PairQuestion(np.array([[0, 1], [1, 2]], dtype=np.int32), 128)
-    layout = question.layout(AXES)
+    query = PairQuery(np.array([[0, 1], [1, 2]], dtype=np.int32), 128)
+    layout = query.layout(AXES)
     tables = layout.tables(layout.count(bins, None))
     expected = np.zeros((21, 5), dtype=int)
     np.add.at(expected, (bins[:, 0], bins[:, 1]), 1)
     np.testing.assert_array_equal(tables[0, 1], expected)
-    assert question.n_counted == 2
+    assert query.n_counted == 2
     assert layout.consistent(layout.count(bins, None))
     spoilt = layout.count(bins, None)
     spoilt[0] += 1
@@ -66,7 +66,7 @@ def test_pairs_are_counted_like_a_cross_table() -> None:
 @pytest.mark.parametrize("pairs", [[[0, 0]], [[1, 0]], [[0, 3]], [[0, 1], [0, 1]], [[-1, 1]]])
 def test_a_question_for_no_pairs_is_refused(pairs: list[list[int]]) -> None:
     with pytest.raises(UpdateRejectedError):
-        PairQuestion.from_arrays([np.array(pairs, dtype=np.int32), np.array([8], dtype=np.int32)], AXES)
+        PairQuery.from_arrays([np.array(pairs, dtype=np.int32), np.array([8], dtype=np.int32)], AXES)
 
 
 def test_mutual_information_of_known_tables() -> None:
@@ -110,7 +110,7 @@ def test_a_row_takes_the_smallest_box_that_holds_it_or_the_one_that_grows_least(
     rows = np.array([[2, 1, 1], [12, 3, 7], [9, 0, 5]], dtype=np.int32)
     assert boxes.route(rows).tolist() == [1, 2, 0]
     outside = NearestBoxes(low[1:], high[1:], AXES)
-    grown = loss_of(AXES, np.minimum(low, rows[2]), np.maximum(high, rows[2])) - loss_of(AXES, low, high)
+    grown = box_losses(AXES, np.minimum(low, rows[2]), np.maximum(high, rows[2])) - box_losses(AXES, low, high)
     assert outside.route(rows[2:]).tolist() == [int(np.argmin(grown[1:].sum(axis=1)))]
     there = read_router(boxes.to_array(), AXES)
     assert there.route(rows).tolist() == [1, 2, 0]
@@ -118,12 +118,12 @@ def test_a_row_takes_the_smallest_box_that_holds_it_or_the_one_that_grows_least(
 
 def test_boxes_that_are_none_are_refused() -> None:
     bad = np.array([[[0, 0, 0]], [[99, 0, 0]]], dtype=np.int32)
-    with pytest.raises(UpdateRejectedError, match="no boxes"):
+    with pytest.raises(UpdateRejectedError, match="not boxes"):
         read_router(bad, AXES)
 
 
 def test_an_anonymizer_sees_numbers_and_numbered_nodes() -> None:
-    table = reference_table(AXES, rows_of(50))
+    table = make_reference_table(AXES, rows_of(50))
     assert table.codes.shape == (50, 3)
     assert (table.codes[:, 1] == rows_of(50)[:, 1]).all()
     seen, low, high = table.columns[1].hierarchy, np.array([0, 0, 0, 3]), np.array([0, 2, 3, 4])

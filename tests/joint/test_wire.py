@@ -1,4 +1,4 @@
-"""The wire proof for questions and answers: integers only, and no value of a record among them."""
+"""The wire proof for queries and answers: integers only, and no value of a record among them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from fedanon.federated import engine_local, wire
 from fedanon.federated.client import client_app
 from fedanon.federated.server import FederatedRun
 from fedanon.io.csv import read_table
-from fedanon.joint import TOGETHER
+from fedanon.joint import JOINT_METHODS
 from fedanon.learning.settings import RunSettings
 from tests.federated.deployed import write_tables
 from tests.federated.test_wire import NODES, RecordingGrid, canaries, sightings
 
 
 class WatchingGrid(RecordingGrid):
-    """Also keeps the replies to questions.
+    """Also keeps the replies to queries.
 
     Masked counts are not searched: among so many random bytes some four equal some value by chance. They are judged by
     their randomness instead.
@@ -41,7 +41,7 @@ class WatchingGrid(RecordingGrid):
         return reply
 
 
-METHODS = [(name, counts) for name in TOGETHER for counts in ("plain", "threshold", "secure", "secure_dp")]
+METHODS = [(name, counts) for name in JOINT_METHODS for counts in ("plain", "threshold", "secure", "secure_dp")]
 
 
 @pytest.mark.parametrize(("method", "counts"), METHODS)

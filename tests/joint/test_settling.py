@@ -9,10 +9,10 @@ import pytest
 
 from fedanon.errors import InfeasibleError
 from fedanon.joint.axes import Axis
-from fedanon.joint.bounds import FinalNoise, lower_bound, sure_pairs
+from fedanon.joint.bounds import FinalNoise, confirmed_pairs, make_lower_bound
 from fedanon.joint.disclosure import Threshold
-from fedanon.joint.merging import N_MATCHINGS, Classes, Merging, Neighbours
-from fedanon.joint.noise import reach
+from fedanon.joint.merging import N_MATCHINGS, Classes, Merging, Neighbors
+from fedanon.joint.noise import upper_quantile
 from fedanon.joint.regions import GrowingRegions
 from fedanon.types import CountArray
 
@@ -71,31 +71,33 @@ def test_joining_a_class_that_is_sure_costs_no_certainty() -> None:
 def test_regions_that_are_sure_together_are_one_class() -> None:
     """Sums of any two may be off by 20, but these two were tested as a pair; of two pairs with one region one holds."""
     sure = np.array([[0, 1], [1, 2]])
-    merging = Merging(four_regions(), AXES, np.array([14, 14, 14, 40]), lambda n, m: n - 5 * m**2, sure=sure)
+    merging = Merging(four_regions(), AXES, np.array([14, 14, 14, 40]), lambda n, m: n - 5 * m**2, confirmed=sure)
     assert merging.run(10).of_region[[3, 4, 5, 6]].tolist() == [0, 0, 1, 1]
 
 
-NOISE = FinalNoise(scale=1.25, draws=1.5, doubt=1e-2, slack=0)
+NOISE = FinalNoise(scale=1.25, draws=1.5, failure_probability=1e-2, slack=0)
 
 
 def test_regions_are_sure_together_where_none_is_alone() -> None:
     pairs = [np.array([[0, 1], [2, 3]]), np.array([[1, 2]])]
-    needed = 10 + reach(1.25, 3.0, math.log(0.45 / 2 * 1e-2 * 0.85))
+    needed = 10 + upper_quantile(1.25, 3.0, math.log(0.45 / 2 * 1e-2 * 0.85))
     for left, right, found in [(9, needed - 9, [[0, 1], [2, 3], [1, 2]]), (9, needed - 10, [[2, 3], [1, 2]])]:
         totals = np.array([left, right, 40, 40])
-        assert sure_pairs(pairs, totals, 10, **NOISE).tolist() == found
-    assert not sure_pairs(pairs, totals, 10, scale=0.0, draws=0.0, doubt=1e-2, slack=0).size, "exact counts need none"
+        assert confirmed_pairs(pairs, totals, 10, **NOISE).tolist() == found
+    assert not confirmed_pairs(pairs, totals, 10, scale=0.0, draws=0.0, failure_probability=1e-2, slack=0).size, (
+        "exact counts need none"
+    )
 
 
 def test_matchings_are_of_neighbours_and_share_no_pair() -> None:
     low = np.arange(0, 100, 2, dtype=np.int32)[:, None]
-    matchings = Neighbours.of(AXES, low, low + 1).matchings()
+    matchings = Neighbors.from_boxes(AXES, low, low + 1).matchings()
     assert len(matchings) == N_MATCHINGS
     assert [len(np.unique(pairs)) for pairs in matchings] == [2 * len(pairs) for pairs in matchings]
     every = np.concatenate(matchings).tolist()
     assert len({tuple(pair) for pair in every}) == len(every)
     assert np.abs(np.diff(matchings[0], axis=1)).max() == 1
-    assert Neighbours.of(AXES, low[:1], low[:1]).matchings() == []
+    assert Neighbors.from_boxes(AXES, low[:1], low[:1]).matchings() == []
 
 
 def test_what_a_class_does_not_need_moves_to_where_less_is_lost() -> None:
@@ -108,15 +110,15 @@ def test_what_a_class_does_not_need_moves_to_where_less_is_lost() -> None:
     assert low[:, 0].tolist() == [0, 40, 45, 55]
     totals = np.array([30, 3, 12, 20])
 
-    def of_leaf(neighbours: Neighbours | None) -> tuple[list[int], list[int], float]:
-        merging = Merging(regions, AXES, totals, lambda n, m: n - 5 * m, suppress=True, neighbours=neighbours)
+    def of_leaf(neighbors: Neighbors | None) -> tuple[list[int], list[int], float]:
+        merging = Merging(regions, AXES, totals, lambda n, m: n - 5 * m, suppress=True, neighbors=neighbors)
         found = merging.run(10)
         labels = found.of_region[leaves]
         loss = AXES[0].loss(found.low[:, 0], found.high[:, 0])
         lost = np.where(labels < 0, 1.0, loss[np.maximum(labels, 0)]) * totals
         return labels.tolist(), found.least.tolist(), float(lost.sum())
 
-    before, after = of_leaf(None), of_leaf(Neighbours.of(AXES, low, high))
+    before, after = of_leaf(None), of_leaf(Neighbors.from_boxes(AXES, low, high))
     assert (before[0], after[0]) == ([0, 1, 1, 1], [0, 0, 1, 1])
     assert after[2] < before[2]
     assert (before[1], after[1]) == ([25, 20], [25, 15]), "what was moved about is not counted"
@@ -134,16 +136,16 @@ def test_nothing_sure_is_no_release() -> None:
 
 
 def test_lower_bounds_of_merged_regions_hold_for_every_set_at_once() -> None:
-    """Of 50 regions there are 1225 sets of two, which share half of a twentieth of the doubt."""
-    least = lower_bound(np.full(50, 40), 10, scale=1.25, draws=2.5, doubt=1e-2, slack=3)
-    assert least(100, 2) == 97 - reach(1.25, 5.0, math.log((1 - 0.5 - 0.45) * 1e-2 / 2 / 1225))
+    """Of 50 regions there are 1225 sets of two, which share half of a twentieth of what is allowed."""
+    least = make_lower_bound(np.full(50, 40), 10, scale=1.25, draws=2.5, failure_probability=1e-2, slack=3)
+    assert least(100, 2) == 97 - upper_quantile(1.25, 5.0, math.log((1 - 0.5 - 0.45) * 1e-2 / 2 / 1225))
 
 
 def test_the_doubt_about_single_regions_is_divided_among_those_that_may_be_short() -> None:
-    small = 13 + reach(1.25, 2.5, math.log(0.15)) - 1
+    small = 13 + upper_quantile(1.25, 2.5, math.log(0.15)) - 1
     totals = np.array([12, small, small + 1] + [40] * 47)
-    least = lower_bound(totals, 10, scale=1.25, draws=2.5, doubt=1e-2, slack=3)
-    far = reach(1.25, 2.5, math.log(0.5 * 1e-2 * 0.85 / 3))
+    least = make_lower_bound(totals, 10, scale=1.25, draws=2.5, failure_probability=1e-2, slack=3)
+    far = upper_quantile(1.25, 2.5, math.log(0.5 * 1e-2 * 0.85 / 3))
     assert [least(13 + far + more, 1) for more in (-1, 0, 50)] == [9, 10, 10], "k is shown, not how many beyond"
 
 
@@ -153,14 +155,14 @@ def noise_of(rng: np.random.Generator, count: int) -> CountArray:
 
 
 def test_short_regions_pass_as_rarely_as_stated() -> None:
-    """Of 200 regions 60 are one short of k: the worst there is. Most of the doubt about them is used, not more."""
-    rng, doubt, n_runs, failed = np.random.default_rng(0), 0.2, 4000, 0
+    """Of 200 regions 60 are one short of k: the worst there is. Most of what is allowed is used, not more."""
+    rng, allowed, n_runs, failed = np.random.default_rng(0), 0.2, 4000, 0
     true = np.repeat([9, 40], [60, 140])
     for _ in range(n_runs):
         totals = true + noise_of(rng, 200)
-        least = lower_bound(totals, 10, scale=1.25, draws=1.5, doubt=doubt, slack=0)
+        least = make_lower_bound(totals, 10, scale=1.25, draws=1.5, failure_probability=allowed, slack=0)
         failed += any(least(int(total), 1) >= 10 for total in totals[:60])
-    assert 0.25 * doubt < failed / n_runs < 0.5 * doubt + 3 * math.sqrt(0.5 * doubt / n_runs)
+    assert 0.25 * allowed < failed / n_runs < 0.5 * allowed + 3 * math.sqrt(0.5 * allowed / n_runs)
 
 
 def test_short_pairs_pass_as_rarely_as_stated() -> None:
@@ -168,15 +170,23 @@ def test_short_pairs_pass_as_rarely_as_stated() -> None:
     true = np.tile([4, 5, 30, 30], 16)
     fours, fives = np.arange(0, 64, 4), np.arange(1, 64, 4)
     matchings = [np.arange(64).reshape(-1, 2), np.column_stack([np.roll(fours, 1), fives])]
-    rng, doubt, n_runs, failed = np.random.default_rng(0), 0.4, 1500, 0
+    rng, allowed, n_runs, failed = np.random.default_rng(0), 0.4, 1500, 0
     for _ in range(n_runs):
-        pairs = sure_pairs(matchings, true + noise_of(rng, 64), 10, scale=1.25, draws=1.5, doubt=doubt, slack=0)
+        pairs = confirmed_pairs(
+            matchings,
+            true + noise_of(rng, 64),
+            10,
+            scale=1.25,
+            draws=1.5,
+            failure_probability=allowed,
+            slack=0,
+        )
         failed += bool((true[pairs].sum(axis=1) < 10).any())
-    assert 0.2 * 0.45 * doubt < failed / n_runs < 0.45 * doubt + 3 * math.sqrt(0.45 * doubt / n_runs)
+    assert 0.2 * 0.45 * allowed < failed / n_runs < 0.45 * allowed + 3 * math.sqrt(0.45 * allowed / n_runs)
 
 
 def test_exact_counts_are_their_own_bounds() -> None:
-    assert lower_bound(np.full(50, 9), 10, scale=0.0, draws=0.0, doubt=1e-2, slack=0)(17, 3) == 17
+    assert make_lower_bound(np.full(50, 9), 10, scale=0.0, draws=0.0, failure_probability=1e-2, slack=0)(17, 3) == 17
 
 
 def test_small_counts_are_not_told() -> None:

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from fedanon.data.schema import Attribute, Categorical, FreeText, Numeric, Role, Schema
 from fedanon.data.table import Table
 from fedanon.errors import InfeasibleError
-from fedanon.joint import protocol
-from fedanon.joint.node import TogetherNode
+from fedanon.joint.node import JointNode
 from fedanon.joint.protocol import Agreement
+from fedanon.joint.protocol import agree as agree_in_process
 from fedanon.learning.settings import RunSettings
 from fedanon.release.release import Release
 from tests.anonymizers.tables import hierarchies
@@ -59,26 +59,26 @@ def federations(draw: st.DrawFn) -> list[Table]:
     return [Table.from_frame(frame.iloc[part].reset_index(drop=True), schema) for part in parts]
 
 
-def nodes_of(tables: Sequence[Table], chosen: RunSettings) -> list[TogetherNode]:
-    return [TogetherNode(table, chosen, number) for number, table in enumerate(tables)]
+def nodes_of(tables: Sequence[Table], chosen: RunSettings) -> list[JointNode]:
+    return [JointNode(table, chosen, number) for number, table in enumerate(tables)]
 
 
-def agree(nodes: Sequence[TogetherNode], absent: dict[int, int] | None = None) -> Agreement:
-    return protocol.agree([node.hospital for node in nodes], absent)
+def agree(nodes: Sequence[JointNode], absent: dict[int, int] | None = None) -> Agreement:
+    return agree_in_process([node.participant for node in nodes], absent)
 
 
-def releases(nodes: Sequence[TogetherNode], agreement: Agreement) -> tuple[list[TogetherNode], list[Release]]:
+def releases(nodes: Sequence[JointNode], agreement: Agreement) -> tuple[list[JointNode], list[Release]]:
     """The clients that were counted and have something to release, and their releases."""
     found = []
     for node in nodes:
-        if node.number in agreement.plan.clients:
+        if node.number in agreement.plan.nodes:
             node.adopt(agreement.plan)
             with contextlib.suppress(InfeasibleError):  # fewer than k_local people everywhere
                 found.append((node, node.release))
     return [node for node, _ in found], [release for _, release in found]
 
 
-def pooled_counts(nodes: Sequence[TogetherNode], released: Sequence[Release]) -> tuple[int, int]:
+def pooled_counts(nodes: Sequence[JointNode], released: Sequence[Release]) -> tuple[int, int]:
     """An independent count on the published text: fewest people of the federation and of one client in a class."""
     frames = []
     for node, release in zip(nodes, released, strict=True):

@@ -24,14 +24,14 @@ from fedanon.learning.rounds import RunResult
 from tests.federated.conftest import settings
 from tests.federated.deployed import deployed
 
-TOGETHER = {"method": "federated_mondrian", "method_settings": {"k": 10}}
+JOINT = {"method": "federated_mondrian", "method_settings": {"k": 10}}
 HOSTILE = 3
 BOX = np.zeros((1, 8), dtype=np.int32)
-QUESTION = [np.array([[-1], [0], [0], [0]], dtype=np.int32), np.zeros(1, dtype=np.int32), BOX, BOX, BOX]
+QUERY = [np.array([[-1], [0], [0], [0]], dtype=np.int32), np.zeros(1, dtype=np.int32), BOX, BOX, BOX]
 
 
 class ChangingGrid(LocalGrid):
-    """What one client answers to questions for counts passes through ``change``."""
+    """What one client answers to queries for counts passes through ``change``."""
 
     change: Callable[[Message, Message], Message]
 
@@ -43,24 +43,24 @@ class ChangingGrid(LocalGrid):
 
 
 def play(change: Callable[[Message, Message], Message], **more: Any) -> RunResult:
-    chosen = settings("lr", rounds=1, **(TOGETHER | more))
+    chosen = settings("lr", rounds=1, **(JOINT | more))
     grid = ChangingGrid(client_app(), chosen)
     grid.change = change
     return FederatedRun(grid, chosen).run()
 
 
 def agreed(outcome: RunResult) -> dict[str, Any]:
-    assert outcome.together is not None
-    return outcome.together
+    assert outcome.joint is not None
+    return outcome.joint
 
 
 def test_all_clients_agree_on_one_recoding() -> None:
-    result = simulate(settings("lr", **TOGETHER)).to_dict()
-    together = result["together"]
-    assert together["clients"] == [0, 1, 2, 3, 4]
-    assert together["smallest_class_at_least"] >= 10
-    assert together["confidence"] == 1.0
-    assert "which hospital" in together["warning"]
+    result = simulate(settings("lr", **JOINT)).to_dict()
+    joint = result["joint"]
+    assert joint["nodes"] == [0, 1, 2, 3, 4]
+    assert joint["smallest_class_at_least"] >= 10
+    assert joint["confidence"] == 1.0
+    assert "which hospital" in joint["warning"]
     assert result["k_reached"] < 10, "over the rows of one hospital alone k is not promised"
     assert result["ncp"] == result["ncp_published"]
     assert result["truthfulness"] == 1.0
@@ -74,13 +74,13 @@ def test_the_floor_of_each_hospital_is_kept() -> None:
 
 def test_a_resumed_run_agrees_again_and_says_so(tmp_path: Any) -> None:
     def run(rounds: int) -> RunResult:
-        chosen = settings("lr", rounds=rounds, **TOGETHER)
+        chosen = settings("lr", rounds=rounds, **JOINT)
         return FederatedRun(LocalGrid(client_app(), chosen), chosen, checkpoints=Checkpoints(tmp_path)).run()
 
     first, second = run(2), run(4)
     assert agreed(first)["recoding_sha256"] == agreed(second)["recoding_sha256"]
     assert (agreed(first)["protocols"], agreed(second)["protocols"]) == (1, 2)
-    whole = FederatedRun(LocalGrid(client_app(), settings("lr", **TOGETHER)), settings("lr", **TOGETHER)).run()
+    whole = FederatedRun(LocalGrid(client_app(), settings("lr", **JOINT)), settings("lr", **JOINT)).run()
     for ours, other in zip(second.parameters, whole.parameters, strict=True):
         np.testing.assert_array_equal(ours, other)
 
@@ -129,7 +129,7 @@ LIES: dict[str, Callable[[Message, Message], Message]] = {
 def test_a_client_that_lies_is_left_out(lie: str) -> None:
     outcome = play(LIES[lie])
     assert {entry["client"] for entry in outcome.rejected} == {HOSTILE - 1}
-    assert agreed(outcome)["clients"] == [0, 1, 3, 4]
+    assert agreed(outcome)["nodes"] == [0, 1, 3, 4]
     assert sorted(outcome.facts) == [0, 1, 3, 4], "its rows were not counted, so it takes no part in training"
     assert agreed(outcome)["smallest_class_at_least"] >= 10
 
@@ -150,7 +150,7 @@ class LeavingGrid(LocalGrid):
 
 
 def leave(leaving: dict[int, tuple[str, int]], **more: Any) -> RunResult:
-    chosen = settings("lr", rounds=1, **(TOGETHER | more))
+    chosen = settings("lr", rounds=1, **(JOINT | more))
     grid = LeavingGrid(client_app(), chosen)
     grid.leaving = leaving
     return FederatedRun(grid, chosen).run()
@@ -159,18 +159,18 @@ def leave(leaving: dict[int, tuple[str, int]], **more: Any) -> RunResult:
 @pytest.mark.parametrize("step", [1, 4, 1000])
 def test_the_rest_goes_on_without_a_client_that_leaves(step: int) -> None:
     outcome = leave({2: (wire.COUNT, step)})
-    assert agreed(outcome)["clients"] == [0, 2, 3, 4]
+    assert agreed(outcome)["nodes"] == [0, 2, 3, 4]
     assert sorted(outcome.facts) == [0, 2, 3, 4]
     assert agreed(outcome)["smallest_class_at_least"] >= 10
 
 
 def test_too_few_clients_stop_before_any_release() -> None:
-    with pytest.raises(InfeasibleError, match=r"stopped at step 3: 2 of 5 clients are left.*Nothing was released"):
+    with pytest.raises(InfeasibleError, match=r"stopped at step 3: 2 of 5 nodes are left.*Nothing was released"):
         leave(dict.fromkeys((1, 2, 3), (wire.COUNT, 3)))
 
 
 def test_a_client_that_was_counted_and_does_not_release_stops_the_run() -> None:
-    with pytest.raises(InfeasibleError, match="1 of 5 clients were counted and did not confirm their release"):
+    with pytest.raises(InfeasibleError, match="1 of 5 nodes were counted and did not confirm their release"):
         leave({4: ("query", 0)})
 
 
@@ -188,7 +188,7 @@ def test_sums_lead_to_the_same_recoding_as_counts() -> None:
 @pytest.mark.parametrize("step", [2, 1000])
 def test_sums_are_asked_again_among_the_rest(method: str, step: int) -> None:
     outcome = leave({2: (wire.COUNT, step)}, method=method, method_settings=SECURE)
-    assert agreed(outcome)["clients"] == [0, 2, 3, 4]
+    assert agreed(outcome)["nodes"] == [0, 2, 3, 4]
     assert agreed(outcome)["smallest_class_at_least"] >= 10
     facts = outcome.facts.values()
     assert sum(fact.n_train * fact.measures["suppressed_share"] for fact in facts) == 0
@@ -196,7 +196,7 @@ def test_sums_are_asked_again_among_the_rest(method: str, step: int) -> None:
 
 def test_noise_is_not_paid_for_twice() -> None:
     chosen = {"k": 10, "counts": "secure_dp", "epsilon": 4.0}
-    with pytest.raises(InfeasibleError, match="1 clients left when noisy counts were summed"):
+    with pytest.raises(InfeasibleError, match="1 nodes left when noisy counts were summed"):
         leave({2: (wire.COUNT, 2)}, method_settings=chosen)
 
 
@@ -219,7 +219,7 @@ def test_a_node_sums_with_nobody_it_has_not_met() -> None:
     refused = []
     circles = [keys, keys | {7: public_key(new_secret())}, {0: keys[0]}, {0: keys[0], 1: keys[1]}]
     for step, offered in enumerate(circles):
-        content = wire.request_content(step + 1, wire.pack_arrays([*QUESTION, *pack_keys(offered)]))
+        content = wire.request_content(step + 1, wire.pack_arrays([*QUERY, *pack_keys(offered)]))
         [reply] = grid.send_and_receive([wire.request(1, wire.COUNT, step + 1, content)])
         refused.append(reply.has_error())
     assert refused == [False, True, True, False]
@@ -230,9 +230,9 @@ def ask(grid: LocalGrid, content: RecordDict) -> Iterable[Message]:
 
 
 def test_no_question_is_answered_twice() -> None:
-    chosen = settings("lr", **TOGETHER)
+    chosen = settings("lr", **JOINT)
     grid = LocalGrid(client_app(), chosen)
-    content = wire.request_content(2, wire.pack_arrays(QUESTION))
+    content = wire.request_content(2, wire.pack_arrays(QUERY))
     replies = [*ask(grid, content), *ask(grid, content)]
     assert [reply.has_error() for reply in replies] == [False, True]
     assert "answered this step" in replies[1].error.reason
@@ -253,7 +253,7 @@ def test_noise_without_opendp_is_told_before_anything_is_asked(monkeypatch: pyte
 
 def test_as_published_is_refused() -> None:
     with pytest.raises(FedanonError, match="needs the protocol 'corrected'"):
-        simulate(settings("lr", protocol="as_published", **TOGETHER))
+        simulate(settings("lr", protocol="as_published", **JOINT))
 
 
 # ---- other engines ------------------------------------------------------------------------------
@@ -271,7 +271,7 @@ def command(engine: str, method: str) -> dict[str, Any]:
 @pytest.mark.parametrize("method", ["federated-mondrian", "federated-reference --set counts=secure"])
 def test_ray_agrees_on_the_same_recoding(method: str) -> None:
     local, ray = command("local", method), command("ray", method)
-    assert local["together"] == ray["together"]
+    assert local["joint"] == ray["joint"]
     assert ray["auc_pooled"] == pytest.approx(local["auc_pooled"], abs=1e-9)
 
 
@@ -292,6 +292,6 @@ def test_deployed_hospitals_agree_on_the_same_recoding(
         monkeypatch.setattr(engine_local, "n_parts", lambda _: len(found.tables))
         app = client_app(lambda context, _: (found.table(n := int(context.node_config["partition-id"])), n))
         local = FederatedRun(engine_local.LocalGrid(app, chosen), chosen).run()
-    assert result["together"]["recoding_sha256"] == agreed(local)["recoding_sha256"]
+    assert result["joint"]["recoding_sha256"] == agreed(local)["recoding_sha256"]
     assert result["rounds"] == local.rounds
     assert all(fact["measures"]["k_reached"] >= 2 for fact in result["facts"].values())

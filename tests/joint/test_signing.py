@@ -21,12 +21,12 @@ from fedanon.federated.deployment.config import NodeConfig
 from fedanon.federated.engine_local import RUN_ID
 from fedanon.federated.server import FederatedRun
 from fedanon.io.keys import node_keys
-from fedanon.joint.masks import masked, new_secret, pack_keys, public_key, unmasked_sum
-from fedanon.joint.signing import SIGNATURE_BYTES, Identity, _holds
+from fedanon.joint.masks import mask_counts, new_secret, pack_keys, public_key, sum_masked_counts
+from fedanon.joint.signing import SIGNATURE_BYTES, Identity, _is_valid
 from tests.federated.conftest import settings
 from tests.federated.deployed import PATIENCE, deployed
-from tests.federated.together.signed_grid import CLIENTS, SECURE, Config, Keys, SignedGrid, counts_in
-from tests.federated.together.test_engines import agreed
+from tests.joint.signed_grid import CLIENTS, SECURE, Config, Keys, SignedGrid, counts_in
+from tests.joint.test_engines import agreed
 
 
 @pytest.fixture
@@ -51,11 +51,11 @@ RUN = 2**63 + 7
 
 
 def check(configs: list[Config], keys: Keys, signatures: Keys) -> None:
-    Identity.of(configs[0]).check(RUN, keys, pack_keys(keys, signatures)[-1])
+    Identity.from_config(configs[0]).check(RUN, keys, pack_keys(keys, signatures)[-1])
 
 
 def sign(config: Config, number: int, key: bytes, run: int = RUN) -> bytes:
-    return Identity.of(config).signature(run, number, key)
+    return Identity.from_config(config).signature(run, number, key)
 
 
 def test_keys_signed_by_hospitals_of_the_list_are_taken(configs: list[Config]) -> None:
@@ -116,7 +116,7 @@ LIES: dict[Lie, str] = {
     exchanged: "key of number 1 has a signature for another run, number or key",
     missing: "key of number 1 is not signed",
     own_missing: "key of number 0 is not signed",
-    repeated: "key of number 2 is signed by a hospital that signed another key",
+    repeated: "key of number 2 is signed by a node that signed another key",
     in_the_name_of_another: "key of number 1 has a signature for another run, number or key",
     zeros_in_the_name_of_another: "key of number 1 has a signature for another run, number or key",
 }
@@ -141,8 +141,8 @@ def test_signatures_are_those_of_the_standard() -> None:
         "99ef4aeb15f178cea1fe40db2603138f130e740a19624526203b6351d0a3a94fa329c145786e679e7b82c71a38628ac8"
     )
     public = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP384R1(), bytes.fromhex("04" + "".join(x)))
-    assert _holds(public, signed, b"sample")
-    assert not _holds(public, signed, b"Sample")
+    assert _is_valid(public, signed, b"sample")
+    assert not _is_valid(public, signed, b"Sample")
 
 
 # ---- settings ---------------------------------------------------------------------------------------
@@ -151,45 +151,45 @@ def test_signatures_are_those_of_the_standard() -> None:
 def test_a_file_of_keys_is_as_good_as_a_folder(configs: list[Config], tmp_path: Path) -> None:
     lines = [path.read_bytes().strip() + b" a comment\n" for path in sorted((tmp_path / "hospitals").iterdir())]
     (tmp_path / "keys").write_bytes(b"\n".join(lines))
-    as_file = Identity.of(configs[0] | {"hospital-keys": str(tmp_path / "keys")}).hospitals
+    as_file = Identity.from_config(configs[0] | {"hospital-keys": str(tmp_path / "keys")}).peers
     assert as_file is not None
-    assert as_file.keys() == Identity.of(configs[0]).hospitals.keys()  # type: ignore[union-attr]
+    assert as_file.keys() == Identity.from_config(configs[0]).peers.keys()  # type: ignore[union-attr]
 
 
 def test_a_hospital_knows_itself(configs: list[Config], tmp_path: Path) -> None:
     (tmp_path / "hospitals" / "0.pub").unlink()
-    assert len(Identity.of(configs[0]).hospitals or ()) == CLIENTS
+    assert len(Identity.from_config(configs[0]).peers or ()) == CLIENTS
 
 
 def test_a_node_without_the_settings_signs_and_asks_for_nothing(configs: list[Config]) -> None:
-    identity = Identity.of({"identity-key": "", "hospital-keys": ""})
+    identity = Identity.from_config({"identity-key": "", "hospital-keys": ""})
     assert identity.signature(RUN, 0, MINE) == b""
     identity.check(RUN, KEYS, pack_keys(KEYS)[-1])
-    Identity.of({"identity-key": configs[0]["identity-key"]}).check(RUN, KEYS, pack_keys(KEYS)[-1])
+    Identity.from_config({"identity-key": configs[0]["identity-key"]}).check(RUN, KEYS, pack_keys(KEYS)[-1])
 
 
 def test_settings_that_cannot_be_are_told(configs: list[Config], tmp_path: Path) -> None:
     own, small = Path(configs[0]["identity-key"]), ec.generate_private_key(ec.SECP256R1())
     with pytest.raises(ConfigError, match="needs an identity_key too"):
-        Identity.of({"hospital-keys": configs[0]["hospital-keys"]})
+        Identity.from_config({"hospital-keys": configs[0]["hospital-keys"]})
     with pytest.raises(DataError, match=r"key file absent\.key cannot be read"):
-        Identity.of({"identity-key": str(tmp_path / "absent.key")})
+        Identity.from_config({"identity-key": str(tmp_path / "absent.key")})
     with pytest.raises(DataError, match="key file absent cannot be read"):
-        Identity.of(configs[0] | {"hospital-keys": str(tmp_path / "absent")})
+        Identity.from_config(configs[0] | {"hospital-keys": str(tmp_path / "absent")})
     for text in (b"no key", node_keys().public):
         own.write_bytes(text)
         with pytest.raises(ConfigError, match=r"identity_key 0\.key is not a private key without a password"):
-            Identity.of(configs[0])
+            Identity.from_config(configs[0])
     own.write_bytes(small.private_bytes(form.Encoding.PEM, form.PrivateFormat.OpenSSH, form.NoEncryption()))
     with pytest.raises(ConfigError, match=r"identity_key 0\.key must be on P-384"):
-        Identity.of(configs[0])
+        Identity.from_config(configs[0])
     listed = tmp_path / "hospitals" / "1.pub"
     listed.write_bytes(small.public_key().public_bytes(form.Encoding.OpenSSH, form.PublicFormat.OpenSSH))
     with pytest.raises(ConfigError, match=r"keys of 1\.pub in hospital_keys must be on P-384"):
-        Identity.of(configs[2])
+        Identity.from_config(configs[2])
     listed.write_bytes(node_keys().private)
     with pytest.raises(ConfigError, match=r"A line of 1\.pub in hospital_keys is not the public key"):
-        Identity.of(configs[2])
+        Identity.from_config(configs[2])
 
 
 # ---- nodes ------------------------------------------------------------------------------------------
@@ -203,7 +203,7 @@ def test_signed_sums_lead_to_the_same_recoding(configs: list[Config]) -> None:
     signed, unsigned = (
         FederatedRun(SignedGrid(chosen), settings("lr", rounds=1, **SECURE)).run() for chosen in (numbered(configs), {})
     )
-    assert agreed(signed)["clients"] == [0, 1, 2, 3, 4]
+    assert agreed(signed)["nodes"] == [0, 1, 2, 3, 4]
     assert agreed(signed)["recoding_sha256"] == agreed(unsigned)["recoding_sha256"]
 
 
@@ -223,8 +223,8 @@ def test_a_server_with_a_key_of_its_own_reads_counts_unless_keys_are_signed(conf
             assert "key of number 1 has a signature for another run, number or key" in reply.error.reason
             assert not grid.count(2, keys, signatures).has_error(), "the hospitals' own keys are answered"
         else:
-            ours = masked(np.zeros_like(true), mine, 1, offered, 1)
-            np.testing.assert_array_equal(unmasked_sum([counts_in(reply), ours]), true)
+            ours = mask_counts(np.zeros_like(true), mine, 1, offered, 1)
+            np.testing.assert_array_equal(sum_masked_counts([counts_in(reply), ours]), true)
 
 
 def test_a_node_that_asks_for_masks_gives_no_plain_counts() -> None:
@@ -232,7 +232,7 @@ def test_a_node_that_asks_for_masks_gives_no_plain_counts() -> None:
         reply = SignedGrid({0: {"counts": wanted}}, method_settings={"k": 10}).count(1, None)
         assert reply.has_error() == refused
         if refused:
-            assert "This node counts together by secure or secure_dp only, not by plain." in reply.error.reason
+            assert "This node counts jointly only by secure or secure_dp, not by plain." in reply.error.reason
 
 
 def test_rules_for_counts_nobody_knows_are_told() -> None:
@@ -256,13 +256,13 @@ def test_a_run_whose_server_swaps_a_key_stops(configs: list[Config]) -> None:
 
     def swap(message: Message) -> None:
         if message.metadata.message_type == wire.COUNT:
-            *question, numbers, table, signed = wire.read_arrays(message)
+            *query, numbers, table, signed = wire.read_arrays(message)
             table = table.copy()
             table[1] = np.frombuffer(MINE, dtype=np.uint8)
-            message.content[wire.ARRAYS] = wire.pack_arrays([*question, numbers, table, signed])
+            message.content[wire.ARRAYS] = wire.pack_arrays([*query, numbers, table, signed])
 
     grid.asked = swap
-    with pytest.raises(InfeasibleError, match=r"0 of 5 clients are left.*Nothing was released"):
+    with pytest.raises(InfeasibleError, match=r"0 of 5 nodes are left.*Nothing was released"):
         FederatedRun(grid, settings("lr", rounds=1, **SECURE)).run()
     assert len(grid.reasons) == CLIENTS
     assert all("has a signature for another run, number or key" in reason for reason in grid.reasons)
@@ -272,14 +272,14 @@ def test_a_node_that_asks_for_signatures_leaves_those_who_do_not_sign(configs: l
     """It refuses; the others, who ask for none, go on as ever."""
     grid = SignedGrid(numbered(configs, [0]))
     outcome = FederatedRun(grid, settings("lr", rounds=1, **SECURE)).run()
-    assert agreed(outcome)["clients"] == [1, 2, 3, 4]
-    assert grid.reasons == ["This node sums with hospitals it knows only: the key of number 1 is not signed."]
+    assert agreed(outcome)["nodes"] == [1, 2, 3, 4]
+    assert grid.reasons == ["This node sums only with nodes it knows: the key of number 1 is not signed."]
 
 
 def test_those_who_only_sign_satisfy_those_who_ask(configs: list[Config]) -> None:
     signing = {number: {"identity-key": configs[number]["identity-key"]} for number in range(1, CLIENTS)}
     outcome = FederatedRun(SignedGrid(numbered(configs, [0]) | signing), settings("lr", rounds=1, **SECURE)).run()
-    assert agreed(outcome)["clients"] == [0, 1, 2, 3, 4]
+    assert agreed(outcome)["nodes"] == [0, 1, 2, 3, 4]
 
 
 @pytest.mark.parametrize("text", ["00" * 5, "no hexadecimal"])
@@ -295,7 +295,7 @@ def test_a_client_whose_signature_cannot_be_read_is_left_out(configs: list[Confi
     assert [(entry["client"], "signature cannot be read" in entry["reason"]) for entry in outcome.rejected] == [
         (3, True)
     ]
-    assert agreed(outcome)["clients"] == [0, 1, 3, 4]
+    assert agreed(outcome)["nodes"] == [0, 1, 3, 4]
 
 
 # ---- deployed ---------------------------------------------------------------------------------------
@@ -306,9 +306,9 @@ import sys
 from fedanon.federated.deployment import bundle
 bundle.APP += """
 from fedanon.joint.masks import new_secret, public_key
-from fedanon.federated.joint_server import Together
-true, mine = Together.keys.fget, public_key(new_secret())
-Together.keys = property(lambda self: true(self) | {1: mine})
+from fedanon.federated.joint_server import JointSession
+true, mine = JointSession.keys.fget, public_key(new_secret())
+JointSession.keys = property(lambda self: true(self) | {1: mine})
 """
 from fedanon.cli.__main__ import main
 sys.argv = ["fedanon", *sys.argv[4:]]
@@ -327,7 +327,7 @@ def test_deployed_hospitals_refuse_a_server_that_swaps_a_key(tmp_path: Path) -> 
         assert server.wait(PATIENCE) == 2
         said = found.said("server.log")
         assert said.count("the key of number 1 has a signature for another run, number or key") == 3, said
-        assert "0 of 3 clients are left" in said
+        assert "0 of 3 nodes are left" in said
         assert not list((found.server.folder / "results").glob("*"))
 
 
@@ -355,7 +355,7 @@ class Configured(ClientApp):
 
 engine_ray.client_app = Configured
 outcome = engine_ray.run_with_ray(chosen, lambda grid: FederatedRun(grid, chosen))
-print("clients", outcome.together["clients"])
+print("nodes", outcome.joint["nodes"])
 """
 
 
@@ -368,6 +368,6 @@ def test_nodes_of_ray_sign_too(configs: list[Config], strangers: int, left: list
     signing = [{"identity-key": configs[number]["identity-key"]} for number in (1, 2, CLIENTS if strangers else 3)]
     arguments = [sys.executable, "-c", ON_RAY, json.dumps([configs[0], *signing]), json.dumps(chosen)]
     done = subprocess.run(arguments, capture_output=True, text=True, check=False, timeout=PATIENCE)
-    assert f"clients {left}" in done.stdout, done.stderr
+    assert f"nodes {left}" in done.stdout, done.stderr
     refused = "the key of number 3 is signed by none of its hospital_keys" in done.stdout + done.stderr
     assert refused == bool(strangers)

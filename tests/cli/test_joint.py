@@ -54,4 +54,4 @@ def test_methods_lists_those_of_a_federation(run: Run) -> None:
 def test_what_counts_gave_away_is_said_in_words(run: Run) -> None:
     done = run(*BASE, "--method", "federated-reference", "--k", "20", "--set", "counts=secure")
     assert done.code == 0, done.err
-    assert "the server saw sums over all clients only (4 questions)" in " ".join(done.out.split())
+    assert "the server saw sums over all nodes only (4 queries)" in " ".join(done.out.split())

@@ -11,9 +11,9 @@ import pytest
 
 from fedanon.data.partition import parse_partition
 from fedanon.datasets import load
-from fedanon.joint.node import TogetherNode
+from fedanon.joint.node import JointNode
 from fedanon.learning.settings import RunSettings
-from tests.federated.together.federations import agree, nodes_of, pooled_counts, releases, settings
+from tests.joint.federations import agree, nodes_of, pooled_counts, releases, settings
 
 MEGABYTE = 10**6
 #: what is lost alone is .2032
@@ -42,23 +42,23 @@ def test_together_loses_less_than_half_of_what_is_lost_alone() -> None:
     print(f"ncp together {together:.4f}, alone {alone:.4f}, {traffic}, {seconds:.1f} s")
     assert together < 0.09
     assert together <= 0.6 * alone
-    assert traffic["questions"] + 3 <= 40
+    assert traffic["queries"] + 3 <= 40
     assert traffic["bytes_up"] + traffic["bytes_down"] <= 5 * MEGABYTE
     assert seconds < 10
 
 
-def adult_nodes(seed: int = 0, **method: Any) -> list[TogetherNode]:
+def adult_nodes(seed: int = 0, **method: Any) -> list[JointNode]:
     table = load("adult")
     parts = parse_partition("iid")(table, 10, np.random.default_rng([seed, *b"partition"]))
     chosen = replace(settings(**method), test_share=0.2, seed=seed)
     return nodes_of([table.select_rows(rows) for rows in parts], chosen)
 
 
-def mean_ncp(nodes: list[TogetherNode]) -> float:
+def mean_ncp(nodes: list[JointNode]) -> float:
     return float(np.mean([node.facts.measures["ncp"] for node in nodes]))
 
 
-def ncp_alone(node: TogetherNode) -> float:
+def ncp_alone(node: JointNode) -> float:
     [single] = nodes_of([node._table], node.settings)
     single.adopt(agree([single]).plan)
     return mean_ncp([single])
@@ -83,11 +83,13 @@ def test_noise_of_epsilon_1_loses_three_quarters_of_alone_if_all_add_their_share
     """The aim, on seeds by which nothing was picked: all are honest, the claim may fail one time in twenty."""
     together, alone = [], []
     for seed in range(5, 10):
-        nodes = adult_nodes(seed, k=10, counts="secure_dp", epsilon=1.0, honest=10, doubt=0.05, randomness="seeded")
+        nodes = adult_nodes(
+            seed, k=10, counts="secure_dp", epsilon=1.0, honest=10, failure_probability=0.05, randomness="seeded"
+        )
         releases(nodes, agree(nodes))
         together.append(mean_ncp(nodes))
         alone.append(ncp_alone(adult_nodes(seed, k=10)[0]))
-    print(f"all honest, doubt .05: {np.round(together, 4)}, alone {np.round(alone, 4)}")
+    print(f"all honest, may fail one time in 20: {np.round(together, 4)}, alone {np.round(alone, 4)}")
     assert np.mean(together) <= 0.75 * np.mean(alone)
 
 
@@ -128,7 +130,7 @@ def test_a_reference_takes_four_questions(reference: str) -> None:
     counted, released = releases(nodes, agreement)
     assert pooled_counts(counted, released)[0] >= 10
     print(f"reference {reference}: ncp {mean_ncp(nodes):.4f}, {agreement.traffic}")
-    assert agreement.traffic["questions"] == 4
+    assert agreement.traffic["queries"] == 4
     assert mean_ncp(nodes) < 0.75 * ncp_alone(adult_nodes(k=10)[0])
 
 

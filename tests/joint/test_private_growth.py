@@ -9,11 +9,11 @@ import pytest
 from fedanon.data.hierarchy import Hierarchy
 from fedanon.data.schema import Categorical, Numeric, Role, Schema
 from fedanon.data.table import Table
-from fedanon.joint.association import Association, drawn
-from fedanon.joint.axes import Axis, axes_of, bins_of
+from fedanon.joint.axes import Axis, bin_rows, make_axes
 from fedanon.joint.cuts import Cut, Histogram, best_trim
-from fedanon.joint.hospital import Hospital
 from fedanon.joint.methods.mondrian import FederatedMondrian
+from fedanon.joint.node import Participant
+from fedanon.joint.population import WeightedPopulation, draw_independent
 from fedanon.joint.protocol import agree
 from fedanon.joint.regions import GrowingRegions
 
@@ -31,7 +31,7 @@ def test_a_hole_that_reaches_an_end_shrinks_the_box() -> None:
 
 
 def fruit(*counts: float) -> Histogram:
-    axis = axes_of(Schema((Categorical("fruit", QUASI, FRUIT),)))[0]
+    axis = make_axes(Schema((Categorical("fruit", QUASI, FRUIT),)))[0]
     rows = np.array([counts], dtype=np.float64)
     return Histogram(axis, np.arange(4, dtype=np.int32), 3, rows, rows, exact=True)
 
@@ -54,17 +54,17 @@ def test_an_axis_of_holes_and_one_value_needs_no_trim() -> None:
 
 
 def test_columns_are_drawn_by_their_margins() -> None:
-    rows = drawn([np.array([1.0, 3.0]), np.array([0.0, 2.0, 2.0])], 400, np.random.default_rng(0))
+    rows = draw_independent([np.array([1.0, 3.0]), np.array([0.0, 2.0, 2.0])], 400, np.random.default_rng(0))
     assert np.bincount(rows[:, 0]).tolist() == [100, 300]
     assert np.bincount(rows[:, 1]).tolist() == [0, 200, 200]
 
 
 def test_what_some_regions_tell_of_a_pair_of_columns_holds_for_others() -> None:
     """Of three columns two go together; it was counted where the third is 0, and is foretold where it is 1."""
-    rows = drawn([np.ones(2)] * 3, 8000, np.random.default_rng(0))
-    population = Association(rows, 8000.0, deviation=20.0)
+    rows = draw_independent([np.ones(2)] * 3, 8000, np.random.default_rng(0))
+    population = WeightedPopulation(rows, 8000.0, deviation=20.0)
     regions = np.where(rows[:, 2] == 0, 2 * rows[:, 0] + rows[:, 1], 4)
-    population.see(regions, np.array([1800, 200, 200, 1800, 4000]), deviation=10.0)
+    population.observe(regions, np.array([1800, 200, 200, 1800, 4000]), deviation=10.0)
     elsewhere = rows[:, 2] == 1
     cells = np.bincount(2 * rows[elsewhere, 0] + rows[elsewhere, 1], population.weights[elsewhere])
     assert population.weights.sum() == pytest.approx(8000)
@@ -73,17 +73,17 @@ def test_what_some_regions_tell_of_a_pair_of_columns_holds_for_others() -> None:
 
 
 def test_counts_weigh_more_the_less_noise_they_have() -> None:
-    rows = drawn([np.ones(2)], 1000, np.random.default_rng(0))
+    rows = draw_independent([np.ones(2)], 1000, np.random.default_rng(0))
     found = []
     for deviation in (1.0, 250.0, 1e6):
-        population = Association(rows, 1000.0, deviation=1.0)
-        population.hold(rows[:, 0].astype(np.int64), np.array([700, 300]), deviation)
+        population = WeightedPopulation(rows, 1000.0, deviation=1.0)
+        population.pull_towards(rows[:, 0].astype(np.int64), np.array([700, 300]), deviation)
         found.append(float(population.weights[rows[:, 0] == 0].sum()))
     assert found == pytest.approx([700, 600, 500], abs=1)
 
 
 def test_missing_numbers_and_rare_words_do_not_widen_the_cells_of_all() -> None:
-    """Epsilon is so large that there is hardly noise: regions are as small as they may, though of three questions."""
+    """Epsilon is so large that there is hardly noise: regions are as small as they may, though of three queries."""
     rng = np.random.default_rng(0)
     age = rng.integers(20, 60, 3000).astype(float)
     age[:100] = np.nan
@@ -95,10 +95,10 @@ def test_missing_numbers_and_rare_words_do_not_widen_the_cells_of_all() -> None:
         for i in range(3)
     ]
     chosen = FederatedMondrian(k=5, counts="secure_dp", epsilon=200.0, randomness="seeded")
-    plan = agree([Hospital(table, chosen, n, 0) for n, table in enumerate(tables)]).plan
-    bins = np.concatenate([bins_of(table) for table in tables])
-    classes = plan.classes_of(bins)
-    axes = axes_of(schema)
+    plan = agree([Participant(table, chosen, n, 0) for n, table in enumerate(tables)]).plan
+    bins = np.concatenate([bin_rows(table) for table in tables])
+    classes = plan.classify(bins)
+    axes = make_axes(schema)
     loss = np.column_stack([axes[a].loss(plan.low[:, a], plan.high[:, a]) for a in range(2)])
     common = (bins[:, 0] != axes[0].missing) & (bins[:, 1] != FRUIT.codes["leek"])
     assert np.bincount(classes[classes >= 0]).min() >= 5

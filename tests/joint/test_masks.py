@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from fedanon.errors import UpdateRejectedError
 from fedanon.joint.masks import (
     _common_secret,
-    masked,
+    mask_counts,
     new_secret,
     pack_keys,
     public_key,
     read_keys,
-    unmasked_sum,
+    sum_masked_counts,
 )
 
 SECRETS = {number: new_secret() for number in range(5)}
@@ -25,19 +25,19 @@ KEYS = {number: public_key(secret) for number, secret in SECRETS.items()}
 
 def answers(counts: dict[int, np.ndarray], step: int = 1) -> list[np.ndarray]:
     keys = {number: KEYS[number] for number in counts}
-    return [masked(counted, SECRETS[number], number, keys, step) for number, counted in counts.items()]
+    return [mask_counts(counted, SECRETS[number], number, keys, step) for number, counted in counts.items()]
 
 
 @given(st.lists(st.lists(st.integers(-1000, 10**8), min_size=3, max_size=3), min_size=2, max_size=5))
 @hypothesis_settings(max_examples=50, deadline=None, derandomize=True)
 def test_the_sum_is_that_of_the_counts(counts: list[list[int]]) -> None:
     counted = {number: np.array(line) for number, line in enumerate(counts)}
-    np.testing.assert_array_equal(unmasked_sum(answers(counted)), np.sum(counts, axis=0))
+    np.testing.assert_array_equal(sum_masked_counts(answers(counted)), np.sum(counts, axis=0))
 
 
 def test_any_of_the_answers_missing_leaves_noise() -> None:
     counted = {number: np.full(1000, 7) for number in range(4)}
-    without = unmasked_sum(answers(counted)[:-1])
+    without = sum_masked_counts(answers(counted)[:-1])
     assert np.abs(without).mean() > 2**28, "uniform over 32 bits, not 21"
 
 
@@ -68,7 +68,7 @@ def test_common_secrets_are_those_of_the_standard() -> None:
 )
 def test_a_node_answers_only_in_company(keys: dict[int, bytes]) -> None:
     with pytest.raises(UpdateRejectedError):
-        masked(np.zeros(4, dtype=np.int64), SECRETS[0], 0, keys, 1)
+        mask_counts(np.zeros(4, dtype=np.int64), SECRETS[0], 0, keys, 1)
 
 
 def test_keys_travel() -> None:

@@ -1,4 +1,4 @@
-"""Noise: how far sums of it reach, what the doubt is divided among, and what a client spends."""
+"""Noise: how far sums of it upper_quantile, what the failure probability is divided among, and what a client spends."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from fedanon.errors import ConfigError, UpdateRejectedError
-from fedanon.joint import TOGETHER
+from fedanon.joint import JOINT_METHODS
 from fedanon.joint.disclosure import SecureNoisy
 from fedanon.joint.methods.mondrian import FederatedMondrian
-from fedanon.joint.noise import add_noise, add_shares, reach, seeded_words
+from fedanon.joint.noise import add_noise, add_noise_shares, seeded_words, upper_quantile
 from fedanon.joint.queries import FINAL
 
 
@@ -27,28 +27,28 @@ def tail(scale: float, draws: int, beyond: int) -> float:
 
 @pytest.mark.parametrize("scale", [0.3, 1.0, 6.0])
 @pytest.mark.parametrize("draws", [1, 3, 10])
-@pytest.mark.parametrize("doubt", [0.1, 1e-3, 1e-7])
-def test_the_reach_is_the_smallest_that_is_safe(scale: float, draws: int, doubt: float) -> None:
-    found = reach(scale, draws, math.log(doubt))
-    assert tail(scale, draws, found) <= doubt
-    assert found == 0 or tail(scale, draws, found - 1) > doubt * (1 - 1e-4)
+@pytest.mark.parametrize("allowed", [0.1, 1e-3, 1e-7])
+def test_the_reach_is_the_smallest_that_is_safe(scale: float, draws: int, allowed: float) -> None:
+    found = upper_quantile(scale, draws, math.log(allowed))
+    assert tail(scale, draws, found) <= allowed
+    assert found == 0 or tail(scale, draws, found - 1) > allowed * (1 - 1e-4)
 
 
 def test_beyond_double_precision_the_reach_is_a_bound() -> None:
     """One noise: P(X > x) = p^(x + 1) / (1 + p), p = exp(-1 / scale)."""
-    found = reach(2.0, 1, math.log(1e-40))
+    found = upper_quantile(2.0, 1, math.log(1e-40))
     exact = math.log(1e40) * 2
     assert exact - 2 <= found <= 1.2 * exact
 
 
-@pytest.mark.parametrize("name", list(TOGETHER))
+@pytest.mark.parametrize("name", list(JOINT_METHODS))
 def test_the_shares_of_all_steps_sum_to_epsilon(name: str) -> None:
-    method = TOGETHER[name](k=5, counts="dp", epsilon=0.7)
+    method = JOINT_METHODS[name](k=5, counts="dp", epsilon=0.7)
     spent = [8 / method.scale(step, 8) for step in method.shares]
     assert sum(spent) == pytest.approx(0.7)
     assert FINAL in method.shares
     for step in (9, FINAL + 1):
-        with pytest.raises(UpdateRejectedError, match="not one the budget foresees"):
+        with pytest.raises(UpdateRejectedError, match="budget has no share for this query"):
             method.scale(step)
 
 
@@ -80,7 +80,7 @@ def test_shares_sum_to_the_noise_they_claim(scale: float, honest: int) -> None:
 
     words = seeded_words(11)
     n = 50_000
-    drawn = sum(add_shares(np.zeros(n, dtype=np.int64), scale, honest, words) for _ in range(honest))
+    drawn = sum(add_noise_shares(np.zeros(n, dtype=np.int64), scale, honest, words) for _ in range(honest))
     reach_ = int(scale * 4) + 1
     x = np.arange(-reach_, reach_ + 1)
     expected = n * discrete_laplace(scale, x)
@@ -93,13 +93,13 @@ def test_shares_sum_to_the_noise_they_claim(scale: float, honest: int) -> None:
 
 
 def test_more_clients_than_are_needed_add_more_noise() -> None:
-    """Ten shares of which six are enough: 10/6 of the variance, and the reach reckons with that."""
+    """Ten shares of which six are enough: 10/6 of the variance, and the upper_quantile reckons with that."""
     rule, words = SecureNoisy(1.0, 6), seeded_words(12)
     drawn = sum(rule.disclose(np.zeros(100_000, dtype=np.int64), 2.0, 10, words) for _ in range(10))
     p = math.exp(-1 / 2.0)
     assert rule.draws(10) == 10 / 6
     assert drawn.var() == pytest.approx(10 / 6 * 2 * p / (1 - p) ** 2, rel=0.03)
-    assert 0.2e-2 < (drawn > reach(2.0, rule.draws(10), math.log(1e-2))).mean() < 1e-2
+    assert 0.2e-2 < (drawn > upper_quantile(2.0, rule.draws(10), math.log(1e-2))).mean() < 1e-2
 
 
 def test_by_default_more_than_half_are_needed() -> None:
@@ -108,4 +108,4 @@ def test_by_default_more_than_half_are_needed() -> None:
 
 def test_words_come_from_the_operating_system() -> None:
     nothing = np.zeros(2000, dtype=np.int64)
-    assert not np.array_equal(add_shares(nothing, 5.0, 1), add_shares(nothing, 5.0, 1))
+    assert not np.array_equal(add_noise_shares(nothing, 5.0, 1), add_noise_shares(nothing, 5.0, 1))
