@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from fedanon.errors import ConfigError, UnknownComponentError
+from fedanon.models import MODELS
 from fedanon.registry import Registry
 
 GROUP = "fedanon_test.fruits"
@@ -104,3 +105,19 @@ def test_a_block_leaves_nothing_behind() -> None:
     assert fruits.names() == ["apple"]
     with pytest.raises(UnknownComponentError, match=r"Unknown fruit 'appel'. Did you mean 'apple'\? Known: apple"):
         fruits["appel"]
+
+
+def test_an_old_name_is_accepted_with_a_warning_and_not_listed() -> None:
+    things: Registry[str] = Registry("thing")
+    things.register("new")("component")
+    things.alias("old", "new")
+    with pytest.warns(FutureWarning, match="The thing 'old' is now called 'new'"):
+        assert things["old"] == "component"
+    assert "old" in things
+    assert things.names() == ["new"]
+
+
+@pytest.mark.parametrize(("old", "new"), [("saga", "lr_thesis"), ("xgb_published", "xgb_thesis")])
+def test_models_of_stored_experiments_keep_their_names(old: str, new: str) -> None:
+    with pytest.warns(FutureWarning, match=new):
+        assert MODELS[old] is MODELS[new]

@@ -1,6 +1,6 @@
 """Anonymizer: a table goes in, a verified release comes out.
 
-A method implements :meth:`Anonymizer.draft`, or, if it forms classes of at least k people, only
+A method implements :meth:`Anonymizer.plan`, or, if it forms classes of at least k people, only
 :meth:`KAnonymizer.partition`. Everything else, repair, publication, claim and verification, happens here.
 """
 
@@ -33,7 +33,7 @@ from fedanon.types import IntArray, Rng
 
 
 @dataclass(frozen=True)
-class Draft:
+class ReleasePlan:
     """What a method has worked out, before it is verified and becomes a release."""
 
     groups: Groups
@@ -61,24 +61,24 @@ class Anonymizer(ABC):
         """Publish ``table``; the release has passed verification. ``rng`` is a generator or a seed."""
         generator = np.random.default_rng(rng)
         self._refuse_unfit(table)
-        draft = self.settle(table, self.draft(table, generator))
+        plan = self.enforce_requirements(table, self.plan(table, generator))
         release = release_of(
             table,
-            draft.groups,
-            draft.cells,
+            plan.groups,
+            plan.cells,
             claim=self.claim(),
-            provenance=self._provenance(table, generator, draft.notes),
-            recoding=draft.recoding,
+            provenance=self._provenance(table, generator, plan.notes),
+            recoding=plan.recoding,
         )
         return verify(release, table)
 
     @abstractmethod
-    def draft(self, table: Table, rng: Rng) -> Draft:
+    def plan(self, table: Table, rng: Rng) -> ReleasePlan:
         """The groups and cells to publish."""
 
-    def settle(self, table: Table, draft: Draft) -> Draft:
-        """What is published of a draft: all as it is, unless more is required of it."""
-        return draft
+    def enforce_requirements(self, table: Table, plan: ReleasePlan) -> ReleasePlan:
+        """What is published of a plan: all as it is, unless more is required of it."""
+        return plan
 
     def claim(self) -> Claim | None:
         """What the release promises; nothing unless a method says otherwise."""
@@ -150,32 +150,32 @@ class KAnonymizer(Anonymizer):
             whole = Groups(np.zeros(len(table), dtype=np.int32), 1)
             refuse_broken(table, whole, publish_smallest_cells(table, whole), claim.monotone())
 
-    def draft(self, table: Table, rng: Rng) -> Draft:
+    def plan(self, table: Table, rng: Rng) -> ReleasePlan:
         """Partition the rows, merge what holds too few people, publish the groups."""
         groups = merge_short_groups(table, Groups.from_labels(self.partition(table, rng)), KAnonymity(k=self.k))
-        return Draft(groups, self.publish_groups(table, groups), NearestGroup())
+        return ReleasePlan(groups, self.publish_groups(table, groups), NearestGroup())
 
     def publish_groups(self, table: Table, groups: Groups) -> Mapping[str, Cells]:
         """The cells that stand for the groups; the smallest truthful ones unless a method says otherwise."""
         return publish_smallest_cells(table, groups)
 
-    def settle(self, table: Table, draft: Draft) -> Draft:
+    def enforce_requirements(self, table: Table, plan: ReleasePlan) -> ReleasePlan:
         """Merge the classes that do not keep what is required."""
         claim = self.claim()
         if not isinstance(claim, Combined):
-            return draft
+            return plan
         groups, cells = keep_requirements(
-            table, draft.groups, draft.cells, claim, lambda merged: self.republish(table, merged, draft)
+            table, plan.groups, plan.cells, claim, lambda merged: self.republish(table, merged, plan)
         )
-        return replace(draft, groups=groups, cells=cells)
+        return replace(plan, groups=groups, cells=cells)
 
-    def republish(self, table: Table, groups: Groups, draft: Draft) -> Mapping[str, Cells]:
-        """The cells of merged groups of a draft."""
+    def republish(self, table: Table, groups: Groups, plan: ReleasePlan) -> Mapping[str, Cells]:
+        """The cells of merged groups of a plan."""
         return self.publish_groups(table, groups)
 
     def partition(self, table: Table, rng: Rng) -> Any:
         """Group number of every row, each group with at least k rows; -1 suppresses a row."""
-        raise TypeError(f"{type(self).__name__} must define partition() or draft().")
+        raise TypeError(f"{type(self).__name__} must define partition() or plan().")
 
 
 def refuse_few_people(table: Table, k: int) -> None:

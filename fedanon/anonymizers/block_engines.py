@@ -48,8 +48,8 @@ class Found(NamedTuple):
 
 def work(task: Task) -> Found:
     """Anonymise a block."""
-    draft = task.method.draft(task.block, task.rng)
-    return Found(draft.groups.labels, draft.notes)
+    plan = task.method.plan(task.block, task.rng)
+    return Found(plan.groups.labels, plan.notes)
 
 
 def one_by_one(tasks: list[Task]) -> list[Found]:

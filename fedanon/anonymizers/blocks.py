@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedanon.anonymizers import ANONYMIZERS
-from fedanon.anonymizers.base import Draft, KAnonymizer
+from fedanon.anonymizers.base import KAnonymizer, ReleasePlan
 from fedanon.anonymizers.block_engines import Found, Task, one_by_one, over_processes, over_ray
 from fedanon.anonymizers.enforcement import merge_short_groups
 from fedanon.anonymizers.mondrian.method import Mondrian
@@ -71,7 +71,7 @@ class Blocks(KAnonymizer):
         assert isinstance(made, KAnonymizer)
         return made
 
-    def draft(self, table: Table, rng: Rng) -> Draft:
+    def plan(self, table: Table, rng: Rng) -> ReleasePlan:
         """The classes of the blocks, numbered through, and what was noted about any of them."""
         blocks = self.blocks(table, rng)
         labels = np.empty(len(table), dtype=np.int32)
@@ -81,7 +81,7 @@ class Blocks(KAnonymizer):
             used += int(found.labels.max(initial=-1)) + 1
             notes |= dict.fromkeys(found.notes)
         groups = merge_short_groups(table, Groups.from_labels(labels), KAnonymity(k=self.k))
-        return Draft(groups, self.publish_groups(table, groups), NearestGroup(), tuple(notes))
+        return ReleasePlan(groups, self.publish_groups(table, groups), NearestGroup(), tuple(notes))
 
     def blocks(self, table: Table, rng: Rng) -> list[Rows]:
         """The rows of every block."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedanon.anonymizers import ANONYMIZERS
-from fedanon.anonymizers.base import Anonymizer, Draft, own_cells
+from fedanon.anonymizers.base import Anonymizer, ReleasePlan, own_cells
 from fedanon.data.cells import Cells, Intervals
 from fedanon.data.schema import Numeric
 from fedanon.data.table import CodedColumn, Table
@@ -28,7 +28,7 @@ class FixedInterval(Anonymizer):
 
     n_bins: int = parameter(5, help="number of bins of every numeric column", at_least=1)
 
-    def draft(self, table: Table, rng: Rng) -> Draft:
+    def plan(self, table: Table, rng: Rng) -> ReleasePlan:
         """Every numeric column recoded alone."""
 
         def recode(column: CodedColumn) -> Cells:
@@ -36,7 +36,9 @@ class FixedInterval(Anonymizer):
 
         recoders = {column.name: recode for column in table.columns}
         notes = ("Fixed intervals are not k-anonymous: nothing is promised about this release.",)
-        return Draft(table.distinct, cells_per_column(table, table.distinct, recoders), PerColumn(recoders), notes)
+        return ReleasePlan(
+            table.distinct, cells_per_column(table, table.distinct, recoders), PerColumn(recoders), notes
+        )
 
     def _bins(self, column: CodedColumn) -> Intervals:
         attribute, values = column.attribute, column.values

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fedanon.anonymizers import ANONYMIZERS
-from fedanon.anonymizers.base import Anonymizer, Draft, own_cells
+from fedanon.anonymizers.base import Anonymizer, ReleasePlan, own_cells
 from fedanon.data.table import Table
 from fedanon.release.recoding import ColumnRecoder, PerColumn, cells_per_column
 from fedanon.types import Rng
@@ -18,9 +18,9 @@ class Identity(Anonymizer):
 
     name = "identity"
 
-    def draft(self, table: Table, rng: Rng) -> Draft:
+    def plan(self, table: Table, rng: Rng) -> ReleasePlan:
         """One group a distinct row."""
         recoders: dict[str, ColumnRecoder] = {
             column.name: lambda new: own_cells(table, new) for column in table.columns
         }
-        return Draft(table.distinct, cells_per_column(table, table.distinct, recoders), PerColumn(recoders))
+        return ReleasePlan(table.distinct, cells_per_column(table, table.distinct, recoders), PerColumn(recoders))

@@ -123,10 +123,10 @@ class PublishedRows:
     @classmethod
     def from_release(cls, table: Table, release: Release) -> PublishedRows:
         """Pair the rows that a release publishes with those of its table."""
-        encoding = Encoding.of(table.schema)
-        decoder = Decoder(encoding, encoding.table(table))
+        encoding = Encoding.from_schema(table.schema)
+        decoder = Decoder(encoding, encoding.encode_table(table))
         truth = decoder.values(decoder.raw)[~release.suppressed]
-        return cls(encoding.release(release), target(release, release.schema), truth, decoder)
+        return cls(encoding.encode_release(release), target(release, release.schema), truth, decoder)
 
     def batches(self, size: int, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw disjoint random batches: numbers of rows, one batch per line."""

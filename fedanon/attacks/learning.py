@@ -44,7 +44,9 @@ class Learner:
     def releases(self, context: AttackContext, table: Table, purpose: str) -> list[Release]:
         """The release of every client."""
         parts = partition.iid(table, self.clients, context.rng(purpose))
-        whole = replace(context, anonymizer=hurried(context.anonymizer, len(table) / self.clients / len(context.table)))
+        whole = replace(
+            context, anonymizer=with_scaled_budget(context.anonymizer, len(table) / self.clients / len(context.table))
+        )
         return [whole.make_release(table.select_rows(rows), f"{purpose}, client {i}") for i, rows in enumerate(parts)]
 
     def fit(self, releases: Sequence[Release], encoding: Encoding, rng: np.random.Generator) -> Parameters:
@@ -53,7 +55,7 @@ class Learner:
         return train_in_process(self.model, rows, encoding.width, STRATEGIES["fedavg"](), rounds=self.rounds, rng=rng)
 
 
-def hurried(anonymizer: Anonymizer | None, share: float) -> Any:
+def with_scaled_budget(anonymizer: Anonymizer | None, share: float) -> Any:
     """The method with ``share`` of its budget, if it has one: a search gets as long for a row as in the whole table."""
     settings = {} if anonymizer is None else vars(anonymizer)
     if settings.get("iterations") is not None:

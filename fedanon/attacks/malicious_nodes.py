@@ -23,7 +23,7 @@ import numpy as np
 from fedanon.attacks import ATTACKS
 from fedanon.attacks.base import Attack, Finding, NotApplicableError, Z, wilson_interval
 from fedanon.attacks.context import AttackContext
-from fedanon.attacks.learning import hurried, labels_of
+from fedanon.attacks.learning import labels_of, with_scaled_budget
 from fedanon.data import partition
 from fedanon.fields import parameter
 
@@ -94,7 +94,7 @@ class TrialFederation:
     def _settings(self) -> RunSettings:
         from fedanon.learning.settings import RunSettings
 
-        attack, anonymizer = self._attack, hurried(self._context.anonymizer, 1 / self._attack.nodes)
+        attack, anonymizer = self._attack, with_scaled_budget(self._context.anonymizer, 1 / self._attack.nodes)
         return RunSettings(
             method=anonymizer.name,
             method_settings=json.dumps(asdict(anonymizer)),

@@ -142,8 +142,8 @@ def train_shadows(
     """
     table, person = _draw_people(context.table, people, rng)
     labels = labels_of(table)
-    encoding = Encoding.of(table.schema)
-    features = encoding.table(table)
+    encoding = Encoding.from_schema(table.schema)
+    features = encoding.encode_table(table)
     inside = np.argsort(rng.random((count, int(person.max()) + 1)), axis=0) < count // 2
     found = []
     for number, members in enumerate(inside):
@@ -184,7 +184,7 @@ class MembershipLoss(Attack):
         members = require_members(context)
         labels_of(members.table)
         learner = Learner(model=model_named(self.model), rounds=self.rounds)
-        parameters = learner.fit([members.release], Encoding.of(context.table.schema), rng)
+        parameters = learner.fit([members.release], Encoding.from_schema(context.table.schema), rng)
         tables = members.table, members.control
         certainties = [_certainty_of_people(learner, parameters, table, rng) for table in tables]
         size = min(map(len, certainties))
@@ -196,7 +196,7 @@ def _certainty_of_people(
     learner: Learner, parameters: Parameters, table: Table, rng: np.random.Generator
 ) -> FloatArray:
     """Compute the mean certainty over each person's rows, people in random order."""
-    features = Encoding.of(table.schema).table(table)
+    features = Encoding.from_schema(table.schema).encode_table(table)
     rows = certainty(learner.model, parameters, features, labels_of(table))
     if table.persons is not None:
         rows = np.bincount(table.persons, weights=rows) / np.bincount(table.persons)

@@ -62,14 +62,14 @@ class TreeLeakage(Attack):
         """Train a federation on releases and read its trees."""
         if context.anonymizer is None:
             raise NotApplicableError("It needs the method, to make the releases of the nodes.")
-        labels, encoding = labels_of(context.table), Encoding.of(context.table.schema)
+        labels, encoding = labels_of(context.table), Encoding.from_schema(context.table.schema)
         numeric = _numeric_features(encoding)
         model = model_named("xgb", thresholds=self.thresholds)
         assert isinstance(model, BoostedTrees)
         learner = Learner(model=model, rounds=self.rounds, clients=self.nodes)
         [sent] = learner.fit(learner.releases(context, context.table, "trees"), encoding, rng)
         trees = read_trees(sent.tobytes(), n_features=encoding.width, limits=model.model_limits()).trees
-        raw = encoding.table(context.table)
+        raw = encoding.encode_table(context.table)
         details = _leaf_details(trees, raw, labels, partition.iid(context.table, self.nodes, context.rng("trees")))
         return judge_thresholds(trees, raw, numeric, details)
 

@@ -71,7 +71,7 @@ class Node:
         self.model = make_model(settings)
         #: a hostile node of a simulation adds no noise for anybody's sake
         self.hostile = False
-        self.encoding = Encoding.of(table.schema, features=settings.features)
+        self.encoding = Encoding.from_schema(table.schema, features=settings.features)
         self._table = table
         self.state = LocalState()
         self._test_states = LocalState(), LocalState()
@@ -118,13 +118,13 @@ class Node:
     def test(self) -> tuple[NDArray[np.float32], NDArray[np.int8]]:
         """Raw test rows and their target."""
         _, test = self._split
-        return self.encoding.table(test), target(test, test.schema)
+        return self.encoding.encode_table(test), target(test, test.schema)
 
     @cached_property
     def recoded_test(self) -> NDArray[np.float32]:
         """Test rows generalised like the training rows."""
         _, test = self._split
-        return self.encoding.release(self.release.recode(test))
+        return self.encoding.encode_release(self.release.recode(test))
 
     @cached_property
     def facts(self) -> NodeFacts:

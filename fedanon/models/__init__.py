@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from fedanon.models.base import Model
     from fedanon.models.boosted_trees import BoostedTrees
     from fedanon.models.logistic_regression import LogisticRegression
-    from fedanon.models.lr_thesis import SagaLogisticRegression
+    from fedanon.models.lr_thesis import ThesisLogisticRegression
     from fedanon.models.mlp import MultilayerPerceptron
-    from fedanon.models.xgb_thesis import PublishedTrees
+    from fedanon.models.xgb_thesis import ThesisTrees
 else:
     __getattr__, __dir__ = lazy_exports(
         __name__,
@@ -25,8 +25,8 @@ else:
             "LogisticRegression": "fedanon.models.logistic_regression",
             "Model": "fedanon.models.base",
             "MultilayerPerceptron": "fedanon.models.mlp",
-            "PublishedTrees": "fedanon.models.xgb_thesis",
-            "SagaLogisticRegression": "fedanon.models.lr_thesis",
+            "ThesisTrees": "fedanon.models.xgb_thesis",
+            "ThesisLogisticRegression": "fedanon.models.lr_thesis",
         },
     )
 
@@ -36,8 +36,10 @@ __all__ = [
     "LogisticRegression",
     "Model",
     "MultilayerPerceptron",
-    "PublishedTrees",
-    "SagaLogisticRegression",
+    "ThesisLogisticRegression",
+    "ThesisTrees",
 ]
 
 MODELS: Registry[type[Model]] = Registry("model", __name__, group=__name__)
+MODELS.alias("saga", "lr_thesis")
+MODELS.alias("xgb_published", "xgb_thesis")

@@ -174,7 +174,7 @@ class LeafWeights:
 
     @cached_property
     def _features(self) -> Features:
-        return self.encoding.release(self.release)
+        return self.encoding.encode_release(self.release)
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,7 +208,7 @@ class Draws:
     def features(self, round_number: int) -> NDArray[np.float32]:
         """The features of the round's instance."""
         rng = np.random.default_rng((self.seed, self.instance(round_number)))
-        return self.encoding.draw(self.release, rng)
+        return self.encoding.draw_release(self.release, rng)
 
 
 def promises_something(data: object) -> bool:

@@ -30,7 +30,7 @@ RowCells = tuple[Cells, NDArray[Any]]
 
 @dataclass(frozen=True)
 class Encoding:
-    """Which columns become features, and how; build it with :meth:`of`.
+    """Which columns become features, and how; build it with :meth:`from_schema`.
 
     A numeric column is one feature, (x - low) / (high - low) of its declared range, an interval counting as its middle.
     A categorical column has one feature a leaf of its taxonomy; a node spreads the weight 1 evenly over its leaves.
@@ -39,7 +39,7 @@ class Encoding:
     attributes: tuple[Numeric | Categorical, ...]
 
     @classmethod
-    def of(cls, schema: Schema, features: FeatureChoice = "quasi_identifiers") -> Encoding:
+    def from_schema(cls, schema: Schema, features: FeatureChoice = "quasi_identifiers") -> Encoding:
         """The encoding of a schema.
 
         Parameters
@@ -70,11 +70,11 @@ class Encoding:
         """Number of features."""
         return len(self.names)
 
-    def table(self, table: Table) -> Features:
+    def encode_table(self, table: Table) -> Features:
         """Features of raw rows."""
         return self._weights(_table_cells(table, self._outside(table.schema)), len(table))
 
-    def release(self, release: Release) -> Features:
+    def encode_release(self, release: Release) -> Features:
         """Features of the published rows, nodes spread over their leaves; suppressed rows are left out."""
         cells = self._release_cells(release)
         if self._outside(release.schema):
@@ -83,7 +83,7 @@ class Encoding:
         groups = {name: (published, np.arange(len(published))) for name, (published, _) in cells.items()}
         return self._weights(groups, release.groups.count)[release.groups.labels[~release.suppressed]]
 
-    def draw(self, release: Release, rng: Rng) -> Features:
+    def draw_release(self, release: Release, rng: Rng) -> Features:
         """Features of the published rows, each drawn anew: a value inside each interval, a leaf below each node."""
         cells = self._release_cells(release)
         features = np.empty((_n_kept(release), self.width), dtype=np.float32)

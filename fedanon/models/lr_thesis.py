@@ -14,16 +14,16 @@ from fedanon.models.base import LocalState, Model, Parameters, TrainingData, Upd
 from fedanon.types import Rng
 
 
-@MODELS.register("saga")
+@MODELS.register("lr_thesis")
 @dataclass(frozen=True, kw_only=True)
-class SagaLogisticRegression(Model):
+class ThesisLogisticRegression(Model):
     """scikit-learn's LogisticRegression (L2, C=1) with one pass a round, warm-started from the global parameters.
 
     The thesis's code set numpy's global seed before every fit, so every pass visits the rows in the same order; here
     the same order comes from ``order_seed``.
     """
 
-    name = "saga"
+    name = "lr_thesis"
     aggregation = "mean"
 
     order_seed: int = parameter(42, help="seed of the order in which a pass visits the rows", at_least=0)

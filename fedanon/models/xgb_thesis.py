@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from fedanon.models.tree_validation import TreeModel
 
 
-@MODELS.register("xgb_published")
+@MODELS.register("xgb_thesis")
 @dataclass(frozen=True, kw_only=True)
-class PublishedTrees(BoostedTrees):
+class ThesisTrees(BoostedTrees):
     """Flower's `FedXgbBagging` with the settings of its introductory example, which the thesis's code kept.
 
     All new trees are added with their full weight, so two clients with the learning rate .1 take one step of rate .2.
@@ -30,7 +30,7 @@ class PublishedTrees(BoostedTrees):
     the first reply. Here it is a tree of one leaf, the log-odds of that share, at the head of the first updates.
     """
 
-    name = "xgb_published"
+    name = "xgb_thesis"
 
     instances: Literal["leaves", "draws"] = parameter("leaves", help=INSTANCES)
     max_depth: int = parameter(8, help="levels of a tree", at_least=1, at_most=12)

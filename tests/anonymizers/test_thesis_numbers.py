@@ -1,4 +1,4 @@
-"""The thesis's own runs reproduced: ten clients of Adult, and the centralised curves.
+"""The thesis's own runs reproduced: ten clients of Adult, and the centralized curves.
 
 Source: the stored results of the thesis's public code (means over ten clients; figures 6.3 to 6.6).
 """

@@ -11,7 +11,7 @@ from fedanon.anonymizers import ANONYMIZERS
 from fedanon.attacks import ATTACKS
 from fedanon.attacks.base import Finding, NotApplicableError, wilson_interval
 from fedanon.attacks.context import AttackContext
-from fedanon.attacks.learning import hurried
+from fedanon.attacks.learning import with_scaled_budget
 from fedanon.data.table import Table
 from tests.attacks.contexts import context_of, made, table_of
 
@@ -115,9 +115,9 @@ def test_a_table_without_a_target_is_not_attacked(name: str) -> None:
 
 def test_a_search_gets_its_share_of_the_budget() -> None:
     anneal = ANONYMIZERS["anneal"]
-    assert hurried(anneal(k=5, seconds=4.0), 0.25).seconds == 1.0
-    assert hurried(anneal(k=5, iterations=1000), 0.1).iterations == 100
-    assert hurried(ANONYMIZERS["mondrian"](k=5), 0.1) == ANONYMIZERS["mondrian"](k=5)
+    assert with_scaled_budget(anneal(k=5, seconds=4.0), 0.25).seconds == 1.0
+    assert with_scaled_budget(anneal(k=5, iterations=1000), 0.1).iterations == 100
+    assert with_scaled_budget(ANONYMIZERS["mondrian"](k=5), 0.1) == ANONYMIZERS["mondrian"](k=5)
 
 
 @pytest.mark.slow

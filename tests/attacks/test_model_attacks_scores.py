@@ -130,8 +130,8 @@ def test_an_update_on_one_row_points_along_the_row(row: np.ndarray, label: int) 
 
 def test_the_decoder_reads_raw_rows_back() -> None:
     table = table_of("adult", 300)
-    encoding = Encoding.of(table.schema)
-    decoder = Decoder(encoding, encoding.table(table))
+    encoding = Encoding.from_schema(table.schema)
+    decoder = Decoder(encoding, encoding.encode_table(table))
     values = decoder.values(decoder.raw)
     assert decoder.right(values, values).all()
     np.testing.assert_array_equal(np.rint(values[:, 0] * 73 + 17), table.frame["age"].astype(float))

@@ -36,4 +36,4 @@ def test_features_stay_within_the_declared_range(method: str, parameters: dict[s
     assert ((published < age.low) | (published > age.high)).any(), "the noise goes beyond the range"
     place = node.encoding.names.index("age")
     expected = np.clip((published - age.low) / age.width, 0, 1).to_numpy(dtype=np.float32)
-    np.testing.assert_allclose(node.encoding.release(node.release)[:, place], expected, rtol=1e-6)
+    np.testing.assert_allclose(node.encoding.encode_release(node.release)[:, place], expected, rtol=1e-6)

@@ -36,7 +36,7 @@ def canaries(folder: Path) -> NDArray[np.float64]:
     schema = Schema.read(folder / "schema.toml")
     tables = [read_table(folder / f"data{i}.csv", schema) for i in range(NODES)]
     frames = [np.loadtxt(folder / f"data{i}.csv", delimiter=",", skiprows=1, usecols=(0, 1)) for i in range(NODES)]
-    features = [Encoding.of(schema).table(table)[:, :2] for table in tables]
+    features = [Encoding.from_schema(schema).encode_table(table)[:, :2] for table in tables]
     return np.concatenate([np.ravel(part).astype(np.float64) for part in (*frames, *features)])
 
 

@@ -58,36 +58,38 @@ TWO_GROUPS = published([0, 0, 1, -1], Intervals(np.array([20.0, 40.0]), np.array
 
 
 def test_raw_rows() -> None:
-    encoding = Encoding.of(SCHEMA)
+    encoding = Encoding.from_schema(SCHEMA)
     assert encoding.names == ["age", "ward=hand", "ward=heart", "ward=lung", "ward=skin", "ward=liver"]
     expected = [[0, 1, 0, 0, 0, 0], [0.25, 0, 1, 0, 0, 0], [1, 0, 0, 0, 0, 1], [0.5, 0, 0, 0, 1, 0]]
-    np.testing.assert_array_equal(encoding.table(TABLE), np.array(expected, dtype=np.float32))
+    np.testing.assert_array_equal(encoding.encode_table(TABLE), np.array(expected, dtype=np.float32))
 
 
 def test_published_rows_spread_over_leaves() -> None:
-    features = Encoding.of(SCHEMA).release(TWO_GROUPS)
+    features = Encoding.from_schema(SCHEMA).encode_release(TWO_GROUPS)
     expected = [[0.25, 0.5, 0.5, 0, 0, 0], [0.25, 0.5, 0.5, 0, 0, 0], [0.75, 0.2, 0.2, 0.2, 0.2, 0.2]]
     np.testing.assert_allclose(features, expected, rtol=1e-6)
     assert features.dtype == np.float32
 
 
 def test_columns_that_are_carried_along() -> None:
-    encoding = Encoding.of(SCHEMA, "all")
+    encoding = Encoding.from_schema(SCHEMA, "all")
     assert encoding.names[-1] == "stay"
-    np.testing.assert_allclose(encoding.table(TABLE)[:, -1], [0, 0.5, 1, 0.1], rtol=1e-6)
-    np.testing.assert_allclose(encoding.release(TWO_GROUPS)[:, -1], [0, 0.5, 1], rtol=1e-6)
-    np.testing.assert_allclose(encoding.draw(TWO_GROUPS, np.random.default_rng(0))[:, -1], [0, 0.5, 1], rtol=1e-6)
+    np.testing.assert_allclose(encoding.encode_table(TABLE)[:, -1], [0, 0.5, 1, 0.1], rtol=1e-6)
+    np.testing.assert_allclose(encoding.encode_release(TWO_GROUPS)[:, -1], [0, 0.5, 1], rtol=1e-6)
+    np.testing.assert_allclose(
+        encoding.draw_release(TWO_GROUPS, np.random.default_rng(0))[:, -1], [0, 0.5, 1], rtol=1e-6
+    )
 
 
 @pytest.mark.parametrize("name", ["note", "ill"])
 def test_refuses_text_and_target(name: str) -> None:
     with pytest.raises(ConfigError, match=name):
-        Encoding.of(SCHEMA, ["age", name])
+        Encoding.from_schema(SCHEMA, ["age", name])
 
 
 def test_numbers_beyond_the_range_are_clipped() -> None:
     release = published([0, 0, 1, 1], Numbers(np.array([10.0, 61.5])), ["*", "*"])
-    np.testing.assert_array_equal(Encoding.of(SCHEMA, ["age"]).release(release)[:, 0], [0, 0, 1, 1])
+    np.testing.assert_array_equal(Encoding.from_schema(SCHEMA, ["age"]).encode_release(release)[:, 0], [0, 0, 1, 1])
 
 
 def test_missing_is_the_whole_domain_and_keeps_the_width() -> None:
@@ -96,8 +98,8 @@ def test_missing_is_the_whole_domain_and_keeps_the_width() -> None:
     frame["age"] = frame["age"].astype(float)
     frame.loc[2, "age"] = None
     table = Table.from_frame(frame, SCHEMA, missing="category")
-    for encoding in (Encoding.of(SCHEMA), Encoding.of(table.schema)):
-        features = encoding.table(table)
+    for encoding in (Encoding.from_schema(SCHEMA), Encoding.from_schema(table.schema)):
+        features = encoding.encode_table(table)
         assert encoding.width == 6
         np.testing.assert_allclose(features[1], [0.25, 0.2, 0.2, 0.2, 0.2, 0.2], rtol=1e-6)
         assert features[2, 0] == 0.5
@@ -108,25 +110,31 @@ def test_numeric_column_published_by_a_taxonomy() -> None:
     release = published([0, 0, 1, 1], Numbers(np.zeros(2)), ["*", "*"])
     cells = {**release.cells, "age": Nodes(np.array([years.nodes["old"], years.nodes["30"]], dtype=np.int32), years)}
     release = Release(SCHEMA, release.passthrough, release.groups, cells, None, release.provenance, release.recoding)
-    np.testing.assert_allclose(Encoding.of(SCHEMA, ["age"]).release(release)[:, 0], [0.875, 0.875, 0.25, 0.25])
+    np.testing.assert_allclose(
+        Encoding.from_schema(SCHEMA, ["age"]).encode_release(release)[:, 0], [0.875, 0.875, 0.25, 0.25]
+    )
 
 
 def test_everything_suppressed() -> None:
     release = published([-1, -1, -1, -1], Intervals(np.empty(0), np.empty(0)), [])
-    for encoding in (Encoding.of(SCHEMA), Encoding.of(SCHEMA, "all")):
-        assert encoding.release(release).shape == (0, encoding.width)
-        assert encoding.draw(release, np.random.default_rng(0)).shape == (0, encoding.width)
+    for encoding in (Encoding.from_schema(SCHEMA), Encoding.from_schema(SCHEMA, "all")):
+        assert encoding.encode_release(release).shape == (0, encoding.width)
+        assert encoding.draw_release(release, np.random.default_rng(0)).shape == (0, encoding.width)
 
 
 @given(tables(at_least=4), st.integers(0, 99))
 def test_properties(table: Table, seed: int) -> None:
-    encoding = Encoding.of(table.schema)
+    encoding = Encoding.from_schema(table.schema)
     numeric = [i for i, name in enumerate(encoding.names) if "=" not in name]
     categorical = np.delete(np.arange(encoding.width), numeric)
     n_categorical = sum(isinstance(a, Categorical) for a in encoding.attributes)
     release = ANONYMIZERS["mondrian"](k=2).anonymize(table, rng=0) if table.n_persons >= 2 else None  # type: ignore[call-arg]
-    drawn = [] if release is None else [encoding.release(release), encoding.draw(release, np.random.default_rng(seed))]
-    for features in [encoding.table(table), *drawn]:
+    drawn = (
+        []
+        if release is None
+        else [encoding.encode_release(release), encoding.draw_release(release, np.random.default_rng(seed))]
+    )
+    for features in [encoding.encode_table(table), *drawn]:
         np.testing.assert_allclose(features[:, categorical].sum(axis=1), n_categorical, rtol=1e-5)
         assert ((features >= 0) & (features <= 1)).all()
     if release is not None:
@@ -137,14 +145,14 @@ def test_properties(table: Table, seed: int) -> None:
 
 @given(tables())
 def test_identity_encodes_like_the_table(table: Table) -> None:
-    encoding = Encoding.of(table.schema)
+    encoding = Encoding.from_schema(table.schema)
     release = ANONYMIZERS["identity"]().anonymize(table, rng=0)
-    np.testing.assert_array_equal(encoding.release(release), encoding.table(table))
+    np.testing.assert_array_equal(encoding.encode_release(release), encoding.encode_table(table))
 
 
 @given(st.integers(0, 10**6))
 def test_draws_lie_inside_their_cells(seed: int) -> None:
-    features = Encoding.of(SCHEMA).draw(TWO_GROUPS, np.random.default_rng(seed))
+    features = Encoding.from_schema(SCHEMA).draw_release(TWO_GROUPS, np.random.default_rng(seed))
     ages = features[:, 0] * 40 + 20
     assert (ages[:2] <= 40).all()
     assert ages[2] >= 40
@@ -154,10 +162,10 @@ def test_draws_lie_inside_their_cells(seed: int) -> None:
 
 
 def test_draws_have_the_leaf_weights_as_mean() -> None:
-    encoding = Encoding.of(SCHEMA)
+    encoding = Encoding.from_schema(SCHEMA)
     rng = np.random.default_rng(0)
-    mean = np.mean([encoding.draw(TWO_GROUPS, rng) for _ in range(4000)], axis=0)
-    np.testing.assert_allclose(mean, encoding.release(TWO_GROUPS), atol=0.03)
+    mean = np.mean([encoding.draw_release(TWO_GROUPS, rng) for _ in range(4000)], axis=0)
+    np.testing.assert_allclose(mean, encoding.encode_release(TWO_GROUPS), atol=0.03)
 
 
 def test_target() -> None:
@@ -182,7 +190,7 @@ def test_target_must_be_binary() -> None:
 
 
 def test_training_data() -> None:
-    encoding = Encoding.of(SCHEMA)
+    encoding = Encoding.from_schema(SCHEMA)
     leaves, draws = LeafWeights(TWO_GROUPS, encoding), Draws(TWO_GROUPS, encoding, seed=3, n_instances=4)
     np.testing.assert_array_equal(leaves.target, draws.target)
     np.testing.assert_array_equal(leaves.features(1), leaves.features(2))

@@ -20,12 +20,12 @@ def test_ten_clients(name: str, rounds: int, least_raw: float, least_anonymous: 
     if name == "xgb":
         pytest.importorskip("xgboost")
     table = load("adult")
-    encoding = Encoding.of(table.schema)
+    encoding = Encoding.from_schema(table.schema)
     model = MODELS[name]()
     for method, least in ((ANONYMIZERS["identity"](), least_raw), (ANONYMIZERS["mondrian"](k=10), least_anonymous)):  # type: ignore[call-arg]
         released, test = releases(table, method, 10)
         parameters = run(model, released, encoding, rounds)
-        probability = model.predict_proba(parameters, encoding.table(test))
+        probability = model.predict_proba(parameters, encoding.encode_table(test))
         assert scores.auc(target(test, table.schema), probability) > least
 
 

@@ -10,7 +10,7 @@ from fedanon.models.base import LocalState
 from fedanon.models.boosted_trees import BoostedTrees
 from fedanon.models.tree_validation import TreeModel, read_trees
 from fedanon.models.trees import Tree
-from fedanon.models.xgb_thesis import PublishedTrees
+from fedanon.models.xgb_thesis import ThesisTrees
 
 WIDTH = 4
 
@@ -52,7 +52,7 @@ def grow(model: BoostedTrees, clients: list[Rows], rounds: int) -> TreeModel:
 def test_one_client_is_plain_xgboost_with_its_share_as_base_score() -> None:
     import xgboost
 
-    data, model = Rows(0), PublishedTrees()
+    data, model = Rows(0), ThesisTrees()
     trees = grow(model, [data], rounds=5)
     settings = {"objective": "binary:logistic", "eta": 0.1, "max_depth": 8, "tree_method": "hist", "nthread": 1}
     settings |= {"base_score": float(data.target.mean())}
@@ -62,7 +62,7 @@ def test_one_client_is_plain_xgboost_with_its_share_as_base_score() -> None:
 
 
 def test_trees_keep_their_weight_and_the_first_base_score_counts() -> None:
-    clients, model = [Rows(0, share=0.3), Rows(1, share=0.6)], PublishedTrees()
+    clients, model = [Rows(0, share=0.3), Rows(1, share=0.6)], ThesisTrees()
     trees = grow(model, clients, rounds=2)
     assert [len(tree) == 1 for tree in trees.trees] == [True, False, False, False, False]
     share = clients[0].target.mean()
@@ -75,6 +75,6 @@ def test_trees_keep_their_weight_and_the_first_base_score_counts() -> None:
 def test_a_client_of_one_class_has_a_finite_base_score() -> None:
     data = Rows(0)
     data.target[:] = 0
-    base = grow(PublishedTrees(), [data], rounds=1).trees[0]
+    base = grow(ThesisTrees(), [data], rounds=1).trees[0]
     assert np.isfinite(base.value[0])
     assert base.value[0] < -5

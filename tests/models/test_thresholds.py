@@ -63,14 +63,14 @@ def test_with_more_values_than_bins_few_rows_change_sides() -> None:
 def sent_by(method: str, thresholds: str, **settings: int) -> tuple[Tree, np.ndarray]:
     """The first tree of a node, and the raw features of its people."""
     table = load("adult").select_rows(range(400))
-    encoding = Encoding.of(table.schema)
+    encoding = Encoding.from_schema(table.schema)
     model = BoostedTrees(thresholds=thresholds)
     data = model.training_data(ANONYMIZERS[method](**settings).anonymize(table, rng=0), encoding, 0)
     rng = np.random.default_rng(0)
     update = model.train(model.initial(encoding.width), data, round_number=1, rng=rng, state=LocalState())
     [sent] = update.parameters
     [tree] = read_trees(sent.tobytes(), n_features=encoding.width, limits=model.update_limits()).trees
-    return tree, encoding.table(table)
+    return tree, encoding.encode_table(table)
 
 
 @pytest.mark.parametrize(

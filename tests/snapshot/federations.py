@@ -23,13 +23,13 @@ RUNS: dict[str, dict[str, Any]] = {
     "lr robust": {"model": "lr", **ALONE, **ROBUST},
     "lr as_published": {"model": "lr", **THESIS},
     # what the thesis's code trained itself: one pass of SAGA a round
-    "saga as_published": {"model": "saga", **THESIS},
+    "saga as_published": {"model": "lr_thesis", **THESIS},
     "xgb alone": {"model": "xgb", **ALONE},
     "xgb joint": {"model": "xgb", **JOINT},
     "xgb robust": {"model": "xgb", **ALONE, **ROBUST},
     "xgb as_published": {"model": "xgb", **THESIS},
     # the same of its trees: Flower's bagging
-    "xgb_published as_published": {"model": "xgb_published", **THESIS},
+    "xgb_published as_published": {"model": "xgb_thesis", **THESIS},
     "mlp alone": {**MLP, **ALONE},
     "mlp joint": {**MLP, **JOINT},
     "mlp robust": {**MLP, **ALONE, **ROBUST},

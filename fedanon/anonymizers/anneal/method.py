@@ -11,7 +11,7 @@ import numpy as np
 from fedanon.anonymizers import ANONYMIZERS, progress
 from fedanon.anonymizers.anneal.problem import Labels, Problem, make_problem
 from fedanon.anonymizers.anneal.search import Cooling, Pace, Run, pace, recombine, run
-from fedanon.anonymizers.base import Draft, KAnonymizer, publish_means
+from fedanon.anonymizers.base import KAnonymizer, ReleasePlan, publish_means
 from fedanon.anonymizers.enforcement import merge_short_groups
 from fedanon.data.cells import Cells
 from fedanon.data.groups import Groups
@@ -63,12 +63,12 @@ class Anneal(KAnonymizer):
             object.__setattr__(self, "truthful", False)
             object.__setattr__(self, "numeric_only", True)
 
-    def draft(self, table: Table, rng: Rng) -> Draft:
+    def plan(self, table: Table, rng: Rng) -> ReleasePlan:
         """The best partition found, with a note if the search was stopped."""
         labels, stopped = self.search(table, rng)
         groups = merge_short_groups(table, Groups.from_labels(labels), KAnonymity(k=self.k))
         notes = ("The search was stopped before its budget was used.",) if stopped else ()
-        return Draft(groups, self.publish_groups(table, groups), NearestGroup(), notes)
+        return ReleasePlan(groups, self.publish_groups(table, groups), NearestGroup(), notes)
 
     def publish_groups(self, table: Table, groups: Groups) -> Mapping[str, Cells]:
         """Group means for ``sse``, else the smallest cells."""

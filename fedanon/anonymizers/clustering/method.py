@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedanon.anonymizers import ANONYMIZERS
-from fedanon.anonymizers.base import Draft, KAnonymizer
+from fedanon.anonymizers.base import KAnonymizer, ReleasePlan
 from fedanon.data.spans import code_table, span_table
 from fedanon.data.table import Table
 from fedanon.fields import parameter
@@ -28,13 +28,13 @@ class RecordClustering(KAnonymizer):
         "default", help="'thesis' takes numeric attributes with a hierarchy as categorical"
     )
 
-    def draft(self, table: Table, rng: Rng) -> Draft:
+    def plan(self, table: Table, rng: Rng) -> ReleasePlan:
         """In the thesis profile, on the taxonomies alone."""
-        return super().draft(table.with_taxonomies() if self.profile == "thesis" else table, rng)
+        return super().plan(table.with_taxonomies() if self.profile == "thesis" else table, rng)
 
-    def settle(self, table: Table, draft: Draft) -> Draft:
+    def enforce_requirements(self, table: Table, plan: ReleasePlan) -> ReleasePlan:
         """In the thesis profile, on the taxonomies alone."""
-        return super().settle(table.with_taxonomies() if self.profile == "thesis" else table, draft)
+        return super().enforce_requirements(table.with_taxonomies() if self.profile == "thesis" else table, plan)
 
     def partition(self, table: Table, rng: Rng) -> NDArray[np.int32]:
         """Cluster the rows in a canonical order, so that the input's order does not matter.

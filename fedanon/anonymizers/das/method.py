@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedanon.anonymizers import ANONYMIZERS
-from fedanon.anonymizers.base import Anonymizer, Draft, own_cells
+from fedanon.anonymizers.base import Anonymizer, ReleasePlan, own_cells
 from fedanon.data.cells import Cells, Numbers
 from fedanon.data.schema import Numeric
 from fedanon.data.table import CodedColumn, Table
@@ -44,11 +44,13 @@ class Das(Anonymizer):
     n_bins: int | None = parameter(None, help="number of groups of every column; by the elbow if not given", at_least=1)
     truncate: bool = parameter(False, help="whole-number columns publish the truncated mean, as the thesis's table")
 
-    def draft(self, table: Table, rng: Rng) -> Draft:
+    def plan(self, table: Table, rng: Rng) -> ReleasePlan:
         """Every numeric column recoded alone."""
         recoders = {c.name: self._recoder(table, i, c) for i, c in enumerate(table.columns)}
         notes = ("DAS alone is not k-anonymous: nothing is promised about this release.",)
-        return Draft(table.distinct, cells_per_column(table, table.distinct, recoders), PerColumn(recoders), notes)
+        return ReleasePlan(
+            table.distinct, cells_per_column(table, table.distinct, recoders), PerColumn(recoders), notes
+        )
 
     def _recoder(self, table: Table, index: int, column: CodedColumn) -> ColumnRecoder:
         attribute = column.attribute

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedanon.anonymizers import ANONYMIZERS
-from fedanon.anonymizers.base import Draft, KAnonymizer
+from fedanon.anonymizers.base import KAnonymizer, ReleasePlan
 from fedanon.anonymizers.full_domain.lattice import Judgement, LatticeSearch, Level, Node, Objective, column_levels
 from fedanon.data.cells import Cells
 from fedanon.data.groups import SUPPRESSED, Groups
@@ -48,7 +48,7 @@ class FullDomain(KAnonymizer):
         at_most=20,
     )
 
-    def draft(self, table: Table, rng: Rng) -> Draft:
+    def plan(self, table: Table, rng: Rng) -> ReleasePlan:
         """The best node's cells, and which records are suppressed."""
         levels = [
             column_levels(table, c, objective=self.objective, numeric_levels=self.numeric_levels) for c in table.columns
@@ -67,7 +67,7 @@ class FullDomain(KAnonymizer):
             )
         groups = lattice.groups(best)
         notes = (f"Of {nodes:,} combinations of levels {search.judged:,} were judged; the best is {best}.",)
-        return Draft(groups, lattice.cells(best, groups), PerColumn(lattice.recoders(best)), notes)
+        return ReleasePlan(groups, lattice.cells(best, groups), PerColumn(lattice.recoders(best)), notes)
 
     def _search(self, bounds: list[FloatArray], judge: Judgement) -> LatticeSearch:
         # a model that compares with all published records may hold again when others are suppressed

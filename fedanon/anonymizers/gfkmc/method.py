@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedanon.anonymizers import ANONYMIZERS
-from fedanon.anonymizers.base import Draft, KAnonymizer, publish_smallest_cells
+from fedanon.anonymizers.base import KAnonymizer, ReleasePlan, publish_smallest_cells
 from fedanon.anonymizers.enforcement import merge_short_groups
 from fedanon.anonymizers.gfkmc.preparation import CoarseColumn, coarse_cells, coarse_columns, record_weights
 from fedanon.data.cells import Cells
@@ -38,7 +38,7 @@ class WeightedClustering(KAnonymizer):
     )
 
     @property
-    def as_coded(self) -> bool:
+    def follows_thesis_code(self) -> bool:
         """Whether the thesis's code is followed: raw numbers, ordinal ranks, candidates ordered once, truncation."""
         return False
 
@@ -52,12 +52,12 @@ class WeightedClustering(KAnonymizer):
         from fedanon.anonymizers.gfkmc._kernel import weighted_clusters
 
         values = values[rows.first_rows]
-        weights = record_weights(columns, coarse, values, rows.sizes, ordinal=self.as_coded)
+        weights = record_weights(columns, coarse, values, rows.sizes, ordinal=self.follows_thesis_code)
         outlier = self._outliers(weights, rows.sizes)
         inliers, outliers = np.flatnonzero(~outlier), np.flatnonzero(outlier)
         if rows.sizes[inliers].sum() < self.k:
             return rows.labels.copy(), rows.first_rows  # too few to form a cluster: the repair joins them
-        if self.as_coded:
+        if self.follows_thesis_code:
             outliers = rng.permutation(outliers)
         moves, seeds = weighted_clusters(
             span_table(columns),
@@ -69,9 +69,9 @@ class WeightedClustering(KAnonymizer):
             outliers,
             self.k,
             int(rng.integers(len(inliers))),
-            (self.farthest or ("max_max" if self.as_coded else "max_min")) == "max_max",
-            self.as_coded,
-            self.as_coded,
+            (self.farthest or ("max_max" if self.follows_thesis_code else "max_min")) == "max_max",
+            self.follows_thesis_code,
+            self.follows_thesis_code,
         )
         moves = moves[np.argsort(moves[:, 0], kind="stable")]
         labels = np.empty(len(rows.labels), dtype=np.int64)
@@ -80,7 +80,7 @@ class WeightedClustering(KAnonymizer):
 
     def _loss(self, columns: Columns) -> SpanTable:
         spans = span_table(columns, "heights")
-        if not self.as_coded:
+        if not self.follows_thesis_code:
             return spans
         numeric = spans.scale > 0
         return spans._replace(scale=np.where(numeric, 1.0 / max(int(numeric.sum()), 1), 0.0), cap=np.inf)
@@ -90,7 +90,7 @@ class WeightedClustering(KAnonymizer):
 
         The thesis's code counts groups, and takes every group that reaches the weight of that many records.
         """
-        if self.as_coded:
+        if self.follows_thesis_code:
             beta = int(self.outlier_share * len(weights))
             return weights >= -np.sort(-np.repeat(weights, sizes))[beta - 1] if beta else np.zeros(len(weights), bool)
         heavy_first = np.argsort(-weights, kind="stable")
@@ -124,7 +124,7 @@ class Gfkmc(WeightedClustering):
         return self._rule == "lca"
 
     @property
-    def as_coded(self) -> bool:
+    def follows_thesis_code(self) -> bool:
         """The thesis profile."""
         return self.profile == "thesis"
 
@@ -132,9 +132,9 @@ class Gfkmc(WeightedClustering):
     def _rule(self) -> Publish:
         return self.publish or ("lca" if self.profile == "default" else "centroid")
 
-    def draft(self, table: Table, rng: Rng) -> Draft:
+    def plan(self, table: Table, rng: Rng) -> ReleasePlan:
         """Group equal coarse rows; those of at least k are final, the rest is clustered."""
-        coarse = coarse_columns(table, das=not self.as_coded if self.das is None else self.das, parents=True)
+        coarse = coarse_columns(table, das=not self.follows_thesis_code if self.das is None else self.das, parents=True)
         values = np.column_stack([c.of_code[table.codes[:, i]] for i, c in enumerate(coarse)])
         equal = Groups.equal_rows(values)
         model = KAnonymity(k=self.k)
@@ -150,19 +150,19 @@ class Gfkmc(WeightedClustering):
         groups = merge_short_groups(table, Groups.from_labels(labels), model)
         # a merged group is represented by the first of those it was made from
         representative = shown[groups.minimum(labels)]
-        return Draft(groups, self._publish(table, groups, coarse, values, representative), NearestGroup())
+        return ReleasePlan(groups, self._publish(table, groups, coarse, values, representative), NearestGroup())
 
-    def republish(self, table: Table, groups: Groups, draft: Draft) -> Mapping[str, Cells]:
+    def republish(self, table: Table, groups: Groups, plan: ReleasePlan) -> Mapping[str, Cells]:
         """A merged group is represented by the first of those it was made from."""
         if self._rule == "lca":
-            return super().republish(table, groups, draft)
-        first = groups.minimum(draft.groups.labels)
-        return {name: cells.select(first) for name, cells in draft.cells.items()}
+            return super().republish(table, groups, plan)
+        first = groups.minimum(plan.groups.labels)
+        return {name: cells.select(first) for name, cells in plan.cells.items()}
 
     def _largest_first(self, equal: Groups, rest: NDArray[Any]) -> Groups:
         """The groups of equal rows among ``rest``; largest first where the thesis's code is followed."""
         groups = Groups.from_labels(equal.labels[rest])
-        if not self.as_coded:
+        if not self.follows_thesis_code:
             return groups
         rank = np.empty(groups.count, dtype=np.int64)
         rank[np.argsort(-groups.sizes, kind="stable")] = np.arange(groups.count)

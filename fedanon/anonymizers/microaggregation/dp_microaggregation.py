@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fedanon.anonymizers import ANONYMIZERS
-from fedanon.anonymizers.base import Anonymizer, Draft, refuse_few_people
+from fedanon.anonymizers.base import Anonymizer, ReleasePlan, refuse_few_people
 from fedanon.anonymizers.microaggregation.base import Labels
 from fedanon.data.cells import Cells, Numbers
 from fedanon.data.groups import Groups
@@ -60,27 +60,27 @@ class DpMicroaggregation(Anonymizer):
         """Publish ``table``; only noise from ``randomness='seeded'`` depends on ``rng``."""
         generator = np.random.default_rng(rng)
         self._refuse_unfit(table)
-        draft = self.draft(table, generator)
-        provenance = self._provenance(table, generator, draft.notes)
+        plan = self.plan(table, generator)
+        provenance = self._provenance(table, generator, plan.notes)
         secure = self.randomness == "secure"
         release = release_of(
             table,
-            draft.groups,
-            draft.cells,
-            claim=self._promise(draft.groups, len(table.columns)) if secure else None,
+            plan.groups,
+            plan.cells,
+            claim=self._promise(plan.groups, len(table.columns)) if secure else None,
             provenance=replace(provenance, seed=None) if secure else provenance,
-            recoding=draft.recoding,
+            recoding=plan.recoding,
         )
         return verify(replace(release, passthrough=_emptied(release.passthrough), in_group_order=True), table)
 
-    def draft(self, table: Table, rng: Rng) -> Draft:
+    def plan(self, table: Table, rng: Rng) -> ReleasePlan:
         """The groups with their noisy means."""
         groups = self._groups(table)
         promise = self._promise(groups, len(table.columns))
         source = noise_source(self.randomness, rng)
         add = source.laplace if promise.noise == "laplace" else source.gaussian
         shares = add(group_shares(range_steps(table), groups), promise.scale)
-        return Draft(groups, _cells(table, np.clip(shares, 0.0, 1.0)), NearestGroup(), self._notes(table))
+        return ReleasePlan(groups, _cells(table, np.clip(shares, 0.0, 1.0)), NearestGroup(), self._notes(table))
 
     def _refuse_unfit(self, table: Table) -> None:
         super()._refuse_unfit(table)

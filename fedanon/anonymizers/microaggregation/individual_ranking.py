@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedanon.anonymizers import ANONYMIZERS
-from fedanon.anonymizers.base import Anonymizer, Draft, refuse_few_people
+from fedanon.anonymizers.base import Anonymizer, ReleasePlan, refuse_few_people
 from fedanon.anonymizers.microaggregation.base import Labels
 from fedanon.anonymizers.microaggregation.mhm import cut_order
 from fedanon.anonymizers.microaggregation.successive import successive_groups
@@ -40,7 +40,7 @@ class IndividualRanking(Anonymizer):
         super()._refuse_unfit(table)
         refuse_few_people(table, self.k)
 
-    def draft(self, table: Table, rng: Rng) -> Draft:
+    def plan(self, table: Table, rng: Rng) -> ReleasePlan:
         """Every column recoded alone, found in a canonical order of the rows, which decides between equal values."""
         canonical = table.distinct.order
         rows = points(table)
@@ -53,7 +53,7 @@ class IndividualRanking(Anonymizer):
             recoders[column.name] = _recoder(groups.maximum(values), groups.mean(values))
         classes = Groups.equal_rows(published)
         notes = ("Individual ranking is not k-anonymous over several columns: nothing is promised about this release.",)
-        return Draft(classes, _cells(table, published[classes.first_rows]), PerColumn(recoders), notes)
+        return ReleasePlan(classes, _cells(table, published[classes.first_rows]), PerColumn(recoders), notes)
 
     def _column_groups(self, values: FloatArray) -> Labels:
         """Group of every value of a column."""

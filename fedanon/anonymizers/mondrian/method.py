@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedanon.anonymizers import ANONYMIZERS
-from fedanon.anonymizers.base import Draft, KAnonymizer
+from fedanon.anonymizers.base import KAnonymizer, ReleasePlan
 from fedanon.anonymizers.mondrian.top_down import judge_of_parts, split_while
 from fedanon.data.cells import Cells, Nodes
 from fedanon.data.groups import Groups
@@ -82,16 +82,16 @@ class Mondrian(KAnonymizer):
             pool=not self.strict_children,
         )
 
-    def draft(self, table: Table, rng: Rng) -> Draft:
+    def plan(self, table: Table, rng: Rng) -> ReleasePlan:
         """The default or the thesis's partition."""
-        return super().draft(table, rng) if self.profile == "default" else _thesis_draft(table, self.k)
+        return super().plan(table, rng) if self.profile == "default" else _thesis_plan(table, self.k)
 
-    def settle(self, table: Table, draft: Draft) -> Draft:
+    def enforce_requirements(self, table: Table, plan: ReleasePlan) -> ReleasePlan:
         """In the thesis profile, on the taxonomies alone."""
-        return super().settle(table.with_taxonomies() if self.profile == "thesis" else table, draft)
+        return super().enforce_requirements(table.with_taxonomies() if self.profile == "thesis" else table, plan)
 
 
-def _thesis_draft(table: Table, k: int) -> Draft:
+def _thesis_plan(table: Table, k: int) -> ReleasePlan:
     """Regions by taxonomy nodes alone."""
     if table.persons is not None:
         raise ConfigError("The thesis profile of 'mondrian' counts rows; it cannot be used with a person_id column.")
@@ -112,7 +112,7 @@ def _thesis_draft(table: Table, k: int) -> Draft:
         stack.extend(parts)
     nodes = np.array(published, dtype=np.int32)
     cells: dict[str, Cells] = {c.name: Nodes(nodes[:, i], c.hierarchy) for i, c in enumerate(trees.columns)}
-    return Draft(Groups(labels, len(published)), cells, NearestGroup())
+    return ReleasePlan(Groups(labels, len(published)), cells, NearestGroup())
 
 
 def _thesis_cut(

@@ -55,11 +55,11 @@ class CentralTask(MethodTask):
         table = whole_table(self.dataset)
         train, test = (table.select_rows(np.sort(rows)) for rows in _split(len(table), self.seed))
         release = self.anonymizer().anonymize(train, rng=self.seed)
-        encoding = Encoding.of(table.schema)
+        encoding = Encoding.from_schema(table.schema)
         return (
-            encoding.release(release),
+            encoding.encode_release(release),
             target(release, release.schema),
-            encoding.table(test),
+            encoding.encode_table(test),
             target(test, test.schema),
         )
 

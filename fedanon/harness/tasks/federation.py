@@ -86,7 +86,7 @@ class FederationTask(MethodTask):
         if self.protocol == "as_published":
             raise ConfigError("A holdout cannot be scored as published: every client has label codes of its own.")
         table = whole_table(self.holdout)
-        features = Encoding.of(table.schema, features=self.features).table(table)
+        features = Encoding.from_schema(table.schema, features=self.features).encode_table(table)
         probability = make_model(self._run_settings()).predict_proba(parameters, features)
         scores = classification_scores(target(table, table.schema), probability >= 0.5, probability)
         return {f"{name}_holdout": scores[name] for name in ("accuracy", "auc", "log_loss")}

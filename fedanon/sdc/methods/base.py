@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedanon.anonymizers.base import Anonymizer, Draft, own_cells
+from fedanon.anonymizers.base import Anonymizer, ReleasePlan, own_cells
 from fedanon.data.cells import Cells
 from fedanon.data.groups import Groups
 from fedanon.data.schema import Numeric
@@ -45,10 +45,10 @@ class Perturbative(Anonymizer):
         ``table`` is the original.
         """
 
-    def draft(self, table: Table, rng: Rng) -> Draft:
+    def plan(self, table: Table, rng: Rng) -> ReleasePlan:
         """Change the table's own cells once."""
         current = own_columns(table)
-        return draft_of(table, {**current, **self.change(table, current, rng)}, (NO_CLAIM,))
+        return plan_of(table, {**current, **self.change(table, current, rng)}, (NO_CLAIM,))
 
     def chosen(self, table: Table, fitting: list[str], what: str) -> list[str]:
         """Return the columns to change: the requested ones, all of which must fit, or every column that fits."""
@@ -66,11 +66,13 @@ def own_columns(table: Table) -> dict[str, Cells]:
     return {c.name: own_cells(table, c).select(table.codes[:, i]) for i, c in enumerate(table.columns)}
 
 
-def draft_of(table: Table, columns: Columns, notes: tuple[str, ...]) -> Draft:
+def plan_of(table: Table, columns: Columns, notes: tuple[str, ...]) -> ReleasePlan:
     """Group the rows that are published alike; new rows are published unchanged."""
     groups = Groups.equal_rows(np.column_stack([columns[c.name].keys() for c in table.columns]))
     cells = {name: column.select(groups.first_rows) for name, column in columns.items()}
-    return Draft(groups, cells, PerColumn({c.name: lambda new: own_cells(table, new) for c in table.columns}), notes)
+    return ReleasePlan(
+        groups, cells, PerColumn({c.name: lambda new: own_cells(table, new) for c in table.columns}), notes
+    )
 
 
 def categorical_names(table: Table) -> list[str]:

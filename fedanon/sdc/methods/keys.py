@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fedanon.anonymizers.base import Draft
+from fedanon.anonymizers.base import ReleasePlan
 from fedanon.data.cells import is_suppressed
 from fedanon.data.groups import Groups
 from fedanon.data.table import Table
-from fedanon.sdc.methods.base import NO_CLAIM, Columns, Perturbative, draft_of, own_columns
+from fedanon.sdc.methods.base import NO_CLAIM, Columns, Perturbative, own_columns, plan_of
 from fedanon.types import FloatArray, IntArray, Rng
 
 #: the code of a suppressed cell
@@ -31,13 +31,13 @@ class KeyMethod(Perturbative):
         """What a reader of the release has to know about this step; no cell is quoted."""
         return ()
 
-    def draft(self, table: Table, rng: Rng) -> Draft:
+    def plan(self, table: Table, rng: Rng) -> ReleasePlan:
         """Change the table's own cells once, with remarks."""
         before = own_columns(table)
         after = {**before, **self.change(table, before, rng)}
         says_enough = self.truthful or self.claim() is not None
         notes = (*self.remarks(table, before, after), *(() if says_enough else (NO_CLAIM,)))
-        return replace(draft_of(table, after, ()), notes=notes)
+        return replace(plan_of(table, after, ()), notes=notes)
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,7 +29,7 @@ from fedanon.errors import ConfigError, DataError, InfeasibleError
 from fedanon.fields import build, listed
 from fedanon.release.gate import verify
 from fedanon.release.release import Provenance, Release, release_of
-from fedanon.sdc.methods.base import Columns, Perturbative, draft_of, own_columns
+from fedanon.sdc.methods.base import Columns, Perturbative, own_columns, plan_of
 from fedanon.sdc.methods.keys import KeyMethod
 from fedanon.sdc.methods.suppression import suppress
 from fedanon.types import BoolArray, Rng
@@ -122,8 +122,8 @@ def _changed(before: Columns, after: Columns) -> dict[str, int]:
 def _release(
     table: Table, seen: Table, columns: Columns, suppressed: Any, chain: list[Any], notes: list[str], seed: int
 ) -> Release:
-    draft = draft_of(seen, columns, ())
-    groups = Groups.from_labels(np.where(suppressed, -1, draft.groups.labels))
+    plan = plan_of(seen, columns, ())
+    groups = Groups.from_labels(np.where(suppressed, -1, plan.groups.labels))
     masked = [a.name for a in seen.schema.quasi_identifiers if table.schema[a.name].role is not a.role]
     if masked:
         notes = [
@@ -140,7 +140,7 @@ def _release(
         notes=(*notes, NO_CLAIM),
     )
     cells = {name: column.select(groups.first_rows) for name, column in columns.items()}
-    return verify(release_of(seen, groups, cells, claim=None, provenance=provenance, recoding=draft.recoding), seen)
+    return verify(release_of(seen, groups, cells, claim=None, provenance=provenance, recoding=plan.recoding), seen)
 
 
 # ---- one step ------------------------------------------------------------------------------------

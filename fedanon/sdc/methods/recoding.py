@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fedanon.anonymizers import ANONYMIZERS
-from fedanon.anonymizers.base import Draft, own_cells
+from fedanon.anonymizers.base import ReleasePlan, own_cells
 from fedanon.data.cells import Cells, Intervals, Nodes
 from fedanon.data.key_choice import numeric_quasi_identifiers
 from fedanon.data.schema import Categorical, Numeric
@@ -47,7 +47,7 @@ class GlobalRecoding(KeyMethod):
         attributes = {column.name: column.attribute for column in table.columns}
         return {name: self._recoded(current[name], attributes[name]) for name in self._names(table)}
 
-    def draft(self, table: Table, rng: Rng) -> Draft:
+    def plan(self, table: Table, rng: Rng) -> ReleasePlan:
         """Recode the table; new rows are recoded as well."""
 
         def recoded(new: CodedColumn) -> Cells:
@@ -58,7 +58,7 @@ class GlobalRecoding(KeyMethod):
 
         names = self._names(table)
         recoders: dict[str, ColumnRecoder] = {c.name: recoded if c.name in names else left for c in table.columns}
-        return replace(super().draft(table, rng), recoding=PerColumn(recoders))
+        return replace(super().plan(table, rng), recoding=PerColumn(recoders))
 
     def _names(self, table: Table) -> list[str]:
         numeric = numeric_quasi_identifiers(table) if self.cuts.strip() or self.width is not None else []

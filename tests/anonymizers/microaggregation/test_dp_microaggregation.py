@@ -145,7 +145,7 @@ def test_an_observer_learns_epsilon_and_no_more() -> None:
 
 def _drafted(method: DpMicroaggregation, table: Table, seed: int) -> float:
     """What a release would publish, without the hashes of its table."""
-    return float(method.draft(table, np.random.default_rng(seed)).cells["q0"].midpoints()[0])  # type: ignore[union-attr]
+    return float(method.plan(table, np.random.default_rng(seed)).cells["q0"].midpoints()[0])  # type: ignore[union-attr]
 
 
 def _value(release: Release) -> float:

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from fedanon.anonymizers import ANONYMIZERS
-from fedanon.anonymizers.base import Anonymizer, Draft, publish_smallest_cells
+from fedanon.anonymizers.base import Anonymizer, ReleasePlan, publish_smallest_cells
 from fedanon.data.cells import Numbers
 from fedanon.data.groups import Groups
 from fedanon.data.table import Table
@@ -123,9 +123,9 @@ def dropping() -> Iterator[None]:
         class Dropping(Anonymizer):
             name = "dropping"
 
-            def draft(self, table: Table, rng: Rng) -> Draft:
+            def plan(self, table: Table, rng: Rng) -> ReleasePlan:
                 groups = Groups.from_labels(np.where(np.arange(len(table)) == 0, -1, 0))
-                return Draft(groups, publish_smallest_cells(table, groups), NearestGroup())
+                return ReleasePlan(groups, publish_smallest_cells(table, groups), NearestGroup())
 
         yield
 
