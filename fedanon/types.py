@@ -13,7 +13,11 @@ FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int32]
 #: numbers of rows or people
 CountArray: TypeAlias = NDArray[np.int64]
-#: positions of rows
+#: positions of rows, numbers of groups
 IndexArray: TypeAlias = NDArray[np.int64]
 AnyArray: TypeAlias = NDArray[Any]
+#: what a model sees of rows, a column per feature
+FeatureArray: TypeAlias = NDArray[np.float32]
+#: what a model predicts, 0 or 1 per row
+TargetArray: TypeAlias = NDArray[np.int8]
 Rng: TypeAlias = np.random.Generator

@@ -14,21 +14,18 @@ from fedanon.registry import Registry
 if TYPE_CHECKING:
     from fedanon.anonymizers.anneal.method import Anneal
     from fedanon.anonymizers.base import Anonymizer, KAnonymizer
+    from fedanon.anonymizers.baselines import FixedInterval, Identity
     from fedanon.anonymizers.blocks import Blocks
     from fedanon.anonymizers.clustering.method import KMember, NearestNeighborClustering, OnePassKMeans, TopDownGreedy
-    from fedanon.anonymizers.das.method import Das
-    from fedanon.anonymizers.fixed_interval import FixedInterval
     from fedanon.anonymizers.full_domain.method import FullDomain
+    from fedanon.anonymizers.gfkmc.das import Das
     from fedanon.anonymizers.gfkmc.method import Gfkmc, Wkmca
-    from fedanon.anonymizers.identity import Identity
     from fedanon.anonymizers.microaggregation.brkga import Brkga
     from fedanon.anonymizers.microaggregation.derivative_free import DerivativeFree
     from fedanon.anonymizers.microaggregation.dp_microaggregation import DpMicroaggregation
-    from fedanon.anonymizers.microaggregation.gsms import Gsms
     from fedanon.anonymizers.microaggregation.individual_ranking import IndividualRanking
-    from fedanon.anonymizers.microaggregation.mdav import Cbfs, Mdav, RobustMahalanobis, VMdav
-    from fedanon.anonymizers.microaggregation.mhm import NpnMhm, TspMhm, UnivariateOptimal
-    from fedanon.anonymizers.microaggregation.successive import ClusteredPca, Pca, Simple
+    from fedanon.anonymizers.microaggregation.mdav import Cbfs, Gsms, Mdav, RobustMahalanobis, VMdav
+    from fedanon.anonymizers.microaggregation.orders import ClusteredPca, NpnMhm, Pca, Simple, TspMhm, UnivariateOptimal
     from fedanon.anonymizers.mondrian.method import Mondrian
 else:
     __getattr__, __dir__ = lazy_exports(
@@ -39,29 +36,29 @@ else:
             "Blocks": "fedanon.anonymizers.blocks",
             "Brkga": "fedanon.anonymizers.microaggregation.brkga",
             "Cbfs": "fedanon.anonymizers.microaggregation.mdav",
-            "ClusteredPca": "fedanon.anonymizers.microaggregation.successive",
-            "Das": "fedanon.anonymizers.das.method",
+            "ClusteredPca": "fedanon.anonymizers.microaggregation.orders",
+            "Das": "fedanon.anonymizers.gfkmc.das",
             "DerivativeFree": "fedanon.anonymizers.microaggregation.derivative_free",
             "DpMicroaggregation": "fedanon.anonymizers.microaggregation.dp_microaggregation",
-            "FixedInterval": "fedanon.anonymizers.fixed_interval",
+            "FixedInterval": "fedanon.anonymizers.baselines",
             "FullDomain": "fedanon.anonymizers.full_domain.method",
             "Gfkmc": "fedanon.anonymizers.gfkmc.method",
-            "Gsms": "fedanon.anonymizers.microaggregation.gsms",
-            "Identity": "fedanon.anonymizers.identity",
+            "Gsms": "fedanon.anonymizers.microaggregation.mdav",
+            "Identity": "fedanon.anonymizers.baselines",
             "IndividualRanking": "fedanon.anonymizers.microaggregation.individual_ranking",
             "KAnonymizer": "fedanon.anonymizers.base",
             "KMember": "fedanon.anonymizers.clustering.method",
             "Mdav": "fedanon.anonymizers.microaggregation.mdav",
             "Mondrian": "fedanon.anonymizers.mondrian.method",
             "NearestNeighborClustering": "fedanon.anonymizers.clustering.method",
-            "NpnMhm": "fedanon.anonymizers.microaggregation.mhm",
+            "NpnMhm": "fedanon.anonymizers.microaggregation.orders",
             "OnePassKMeans": "fedanon.anonymizers.clustering.method",
-            "Pca": "fedanon.anonymizers.microaggregation.successive",
+            "Pca": "fedanon.anonymizers.microaggregation.orders",
             "RobustMahalanobis": "fedanon.anonymizers.microaggregation.mdav",
-            "Simple": "fedanon.anonymizers.microaggregation.successive",
+            "Simple": "fedanon.anonymizers.microaggregation.orders",
             "TopDownGreedy": "fedanon.anonymizers.clustering.method",
-            "TspMhm": "fedanon.anonymizers.microaggregation.mhm",
-            "UnivariateOptimal": "fedanon.anonymizers.microaggregation.mhm",
+            "TspMhm": "fedanon.anonymizers.microaggregation.orders",
+            "UnivariateOptimal": "fedanon.anonymizers.microaggregation.orders",
             "VMdav": "fedanon.anonymizers.microaggregation.mdav",
             "Wkmca": "fedanon.anonymizers.gfkmc.method",
         },

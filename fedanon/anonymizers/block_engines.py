@@ -20,13 +20,12 @@ from multiprocessing.synchronize import Event
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedanon.anonymizers import progress
 from fedanon.anonymizers.base import KAnonymizer
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError
-from fedanon.types import Rng
+from fedanon.types import IntArray, Rng
 
 T = TypeVar("T")
 
@@ -42,7 +41,7 @@ class Task(NamedTuple):
 class Found(NamedTuple):
     """Class of every row of a block, and what the method has to say."""
 
-    labels: NDArray[np.int32]
+    labels: IntArray
     notes: tuple[str, ...]
 
 

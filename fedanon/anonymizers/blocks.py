@@ -7,7 +7,6 @@ from dataclasses import dataclass, fields, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.anonymizers.base import KAnonymizer, ReleasePlan
@@ -21,9 +20,7 @@ from fedanon.errors import ConfigError
 from fedanon.fields import build, parameter
 from fedanon.privacy.models.k_anonymity import KAnonymity
 from fedanon.release.recoding import NearestGroup
-from fedanon.types import Rng
-
-Rows = NDArray[np.int64]
+from fedanon.types import IndexArray, Rng
 
 
 @ANONYMIZERS.register("blocks")
@@ -83,7 +80,7 @@ class Blocks(KAnonymizer):
         groups = merge_short_groups(table, Groups.from_labels(labels), KAnonymity(k=self.k))
         return ReleasePlan(groups, self.publish_groups(table, groups), NearestGroup(), tuple(notes))
 
-    def blocks(self, table: Table, rng: Rng) -> list[Rows]:
+    def blocks(self, table: Table, rng: Rng) -> list[IndexArray]:
         """The rows of every block."""
         cut = Groups.from_labels(Mondrian(k=max(self.block_size, self.k)).partition(table, rng))
         return np.split(cut.order, cut.starts[1:])
@@ -92,7 +89,7 @@ class Blocks(KAnonymizer):
         """As the method does."""
         return self.inner(1.0).publish_groups(table, groups)
 
-    def _anonymized(self, table: Table, blocks: list[Rows], rng: Rng) -> list[Found]:
+    def _anonymized(self, table: Table, blocks: list[IndexArray], rng: Rng) -> list[Found]:
         """What was found for every block, in order."""
         slim = replace(table, frame=table.frame[[column.name for column in table.columns]])
         tasks = [

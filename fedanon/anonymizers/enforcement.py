@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedanon.data.cells import Cells
 from fedanon.data.groups import Groups
@@ -16,7 +15,7 @@ from fedanon.data.table import Table
 from fedanon.errors import InfeasibleError
 from fedanon.privacy.base import Forecast, Rows
 from fedanon.privacy.combined import Combined
-from fedanon.types import FloatArray
+from fedanon.types import BoolArray, FloatArray, IndexArray
 
 Published = Mapping[str, Cells]
 #: how many partners are judged at once, the cheapest first; four times as many each time
@@ -60,7 +59,7 @@ def _classes(groups: Groups, cells: Published) -> tuple[Groups, Published]:
     return Groups(labels, equal.count), {name: cell.select(equal.first_rows) for name, cell in cells.items()}
 
 
-def _merged(table: Table, classes: Groups, failing: NDArray[np.int64], forecast: Forecast) -> Groups:
+def _merged(table: Table, classes: Groups, failing: IndexArray, forecast: Forecast) -> Groups:
     """Merge every failing class with the one that adds least loss, if possible among those that mend it.
 
     Classes are merged one by one, so that each choice sees what the earlier ones have made. A class that nothing mends
@@ -89,7 +88,7 @@ def _merged(table: Table, classes: Groups, failing: NDArray[np.int64], forecast:
     return Groups.from_labels(np.append(target, -1)[classes.labels])
 
 
-def _partner(source: int, others: NDArray[np.int64], forecast: Forecast) -> tuple[int, bool]:
+def _partner(source: int, others: IndexArray, forecast: Forecast) -> tuple[int, bool]:
     """The first of ``others`` that mends a class, or else the first of all; and whether it does."""
     at, size = 0, BLOCK
     while at < len(others):
@@ -112,11 +111,11 @@ class _Growth:
         self._own = classes.sizes * np.sum([c.loss(low[:, i], high[:, i]) for i, c in columns], axis=0)
 
     @property
-    def alive(self) -> NDArray[np.int64]:
+    def alive(self) -> IndexArray:
         """The classes that have not been merged into another."""
         return np.flatnonzero(self._sizes)
 
-    def cheapest_first(self, source: int) -> NDArray[np.int64]:
+    def cheapest_first(self, source: int) -> IndexArray:
         """All other classes, those first whose union with ``source`` adds least."""
         alive = self.alive
         others = alive[alive != source]
@@ -132,7 +131,7 @@ class _Growth:
         self._own[into] = self._sizes[into] * joint
         self._sizes[source] = 0
 
-    def _joint(self, source: int, others: NDArray[np.int64]) -> FloatArray:
+    def _joint(self, source: int, others: IndexArray) -> FloatArray:
         from fedanon.kernels.spans import union_loss
 
         return np.asarray(union_loss(self._spans, self._low, self._high, source, others))
@@ -144,7 +143,7 @@ class _Growth:
 class GroupModel(Protocol):
     """The part of a privacy model a repair needs."""
 
-    def holds(self, table: Table, groups: Groups) -> NDArray[np.bool_]:
+    def holds(self, table: Table, groups: Groups) -> BoolArray:
         """Which groups are fine as they are."""
 
 
@@ -163,7 +162,7 @@ def merge_short_groups(table: Table, groups: Groups, model: GroupModel) -> Group
     return groups
 
 
-def _join_nearest(table: Table, groups: Groups, short: NDArray[np.int64]) -> Groups:
+def _join_nearest(table: Table, groups: Groups, short: IndexArray) -> Groups:
     from fedanon.kernels.spans import joint_loss
 
     rows, spans = points(table), span_table(table.columns)

@@ -25,9 +25,9 @@ from fedanon.fields import parameter
 from fedanon.models.base import LocalState
 from fedanon.models.encoding import CategoricalColumn, Encoding
 from fedanon.models.logistic_regression import LogisticRegression
-from fedanon.models.target import Labels, target
+from fedanon.models.target import target
 from fedanon.release.release import Release
-from fedanon.types import FloatArray
+from fedanon.types import FloatArray, TargetArray
 
 Features = NDArray[np.float32]
 #: of coefficients and intercept
@@ -116,7 +116,7 @@ class PublishedRows:
     """
 
     features: Features
-    labels: Labels
+    labels: TargetArray
     truth: FloatArray
     decoder: Decoder
 

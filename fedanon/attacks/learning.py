@@ -20,8 +20,9 @@ from fedanon.learning.strategies import STRATEGIES
 from fedanon.models import MODELS
 from fedanon.models.base import Model, Parameters
 from fedanon.models.encoding import Encoding
-from fedanon.models.target import Labels, target
+from fedanon.models.target import target
 from fedanon.release.release import Release
+from fedanon.types import TargetArray
 
 ModelName = Literal["xgb", "lr"]
 
@@ -75,7 +76,7 @@ def model_named(name: ModelName, **settings: Any) -> Model:
     return MODELS[name](**settings)
 
 
-def labels_of(table: Table) -> Labels:
+def labels_of(table: Table) -> TargetArray:
     """What a model of the table predicts; NotApplicableError where that is nothing."""
     try:
         return target(table, table.schema)
@@ -84,7 +85,7 @@ def labels_of(table: Table) -> Labels:
 
 
 def certainty(
-    model: Model, parameters: Parameters, features: NDArray[np.float32], labels: Labels
+    model: Model, parameters: Parameters, features: NDArray[np.float32], labels: TargetArray
 ) -> NDArray[np.float64]:
     r"""Log-odds of the true label, :math:`\log \frac{p_y}{1 - p_y}`: high where the model is sure and right."""
     clear = np.finfo(np.float64).eps

@@ -23,7 +23,6 @@ from fedanon.data.schema import Numeric
 from fedanon.fields import parameter
 from fedanon.models.boosted_trees import BoostedTrees
 from fedanon.models.encoding import Encoding
-from fedanon.models.target import Labels
 from fedanon.models.tree_validation import read_trees
 from fedanon.models.trees import Tree
 

@@ -9,19 +9,18 @@ from functools import cached_property
 from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedanon.data.cells import Cells, Intervals, Numbers
 from fedanon.data.hierarchy import MISSING
 from fedanon.errors import ConfigError
 from fedanon.fields import check_fields, parameter
-from fedanon.models.encoding import Encoding, Features
-from fedanon.models.target import Labels, target
+from fedanon.models.encoding import Encoding
+from fedanon.models.target import target
 from fedanon.privacy.accounting.noise import Noise
 from fedanon.release.release import Release
-from fedanon.types import Rng
+from fedanon.types import AnyArray, FeatureArray, FloatArray, Rng, TargetArray
 
-Parameters = list[NDArray[Any]]
+Parameters = list[AnyArray]
 
 INSTANCES = "published cells as expected features ('leaves') or as values drawn from them ('draws')"
 
@@ -34,13 +33,13 @@ class TrainingData(Protocol):
         """How many instances of the features there are."""
 
     @property
-    def target(self) -> NDArray[np.int8]:
+    def target(self) -> TargetArray:
         """0 or 1 for every row."""
 
     def instance(self, round_number: int) -> int:
         """Which instance a round uses, 0..n_instances-1; the features of an instance never change."""
 
-    def features(self, round_number: int) -> NDArray[np.float32]:
+    def features(self, round_number: int) -> FeatureArray:
         """The features of all rows in a round."""
 
 
@@ -94,8 +93,8 @@ class Model(ABC):
 
     @abstractmethod
     def predict_proba(
-        self, parameters: Parameters, features: NDArray[np.float32], *, state: LocalState | None = None
-    ) -> NDArray[np.float64]:
+        self, parameters: Parameters, features: FeatureArray, *, state: LocalState | None = None
+    ) -> FloatArray:
         """Probability of the positive class; a ``state`` kept for the same rows saves work in the next round."""
 
     # ---- what only some models can do -----------------------------------------------------------
@@ -123,7 +122,7 @@ class Model(ABC):
         self,
         trained: Parameters,
         received: Parameters,
-        change: Callable[[NDArray[Any]], NDArray[Any]],
+        change: Callable[[AnyArray], AnyArray],
         state: LocalState,
     ) -> Parameters:
         """An update whose step away from the received parameters is another; what malicious nodes send.
@@ -160,7 +159,7 @@ class LeafWeights:
     n_instances: int = field(default=1, init=False)
 
     @cached_property
-    def target(self) -> Labels:
+    def target(self) -> TargetArray:
         """0 or 1 for every published row."""
         return target(self.release, self.release.schema)
 
@@ -168,12 +167,12 @@ class LeafWeights:
         """Always 0: there is one set of features."""
         return 0
 
-    def features(self, round_number: int) -> Features:
+    def features(self, round_number: int) -> FeatureArray:
         """The features, whatever the round."""
         return self._features
 
     @cached_property
-    def _features(self) -> Features:
+    def _features(self) -> FeatureArray:
         return self.encoding.encode_release(self.release)
 
 
@@ -197,7 +196,7 @@ class Draws:
     n_instances: int = 10
 
     @cached_property
-    def target(self) -> Labels:
+    def target(self) -> TargetArray:
         """0 or 1 for every published row."""
         return target(self.release, self.release.schema)
 
@@ -205,7 +204,7 @@ class Draws:
         """Which instance a round uses."""
         return round_number % self.n_instances
 
-    def features(self, round_number: int) -> NDArray[np.float32]:
+    def features(self, round_number: int) -> FeatureArray:
         """The features of the round's instance."""
         rng = np.random.default_rng((self.seed, self.instance(round_number)))
         return self.encoding.draw_release(self.release, rng)

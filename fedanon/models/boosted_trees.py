@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedanon.errors import UpdateRejectedError
 from fedanon.fields import parameter
@@ -16,7 +15,7 @@ from fedanon.models import MODELS
 from fedanon.models.base import INSTANCES, LocalState, Model, Parameters, TrainingData, Update, promises_something
 from fedanon.models.tree_validation import ReceivedTrees, TreeLimits, read_trees
 from fedanon.models.trees import BASE_SCORE, OBJECTIVE, Tree, digest_of, write_trees
-from fedanon.types import Rng
+from fedanon.types import AnyArray, FeatureArray, FloatArray, Rng, TargetArray
 
 if TYPE_CHECKING:
     from xgboost import Booster, DMatrix
@@ -87,8 +86,8 @@ class BoostedTrees(Model):
         return Update([_array(write_trees([*head, *grown], n_features=width))], len(data.target))
 
     def predict_proba(
-        self, parameters: Parameters, features: NDArray[np.float32], *, state: LocalState | None = None
-    ) -> NDArray[np.float64]:
+        self, parameters: Parameters, features: FeatureArray, *, state: LocalState | None = None
+    ) -> FloatArray:
         """The logistic function of the sum of all trees' weights."""
         kept = LocalState() if state is None else state
         if "xgb" not in kept.values:
@@ -129,7 +128,7 @@ class BoostedTrees(Model):
         self,
         trained: Parameters,
         received: Parameters,
-        change: Callable[[NDArray[Any]], NDArray[Any]],
+        change: Callable[[AnyArray], AnyArray],
         state: LocalState,
     ) -> Parameters:
         """The same trees with other leaf weights."""
@@ -144,7 +143,7 @@ class BoostedTrees(Model):
 
     # ---- inside ---------------------------------------------------------------------------------
 
-    def _head(self, rows: ScoredRows, target: NDArray[np.int8]) -> list[Tree]:
+    def _head(self, rows: ScoredRows, target: TargetArray) -> list[Tree]:
         """Trees that come before those a round grows: none."""
         return []
 
@@ -182,9 +181,7 @@ class ScoredRows:
     The margins live in the matrices as xgboost's base margin, to which training and prediction add.
     """
 
-    def __init__(
-        self, instances: list[NDArray[np.float32]], threads: int, target: NDArray[np.int8] | None = None
-    ) -> None:
+    def __init__(self, instances: list[FeatureArray], threads: int, target: TargetArray | None = None) -> None:
         from xgboost import DMatrix
 
         self.width = instances[0].shape[1]
@@ -231,7 +228,7 @@ def _loaded(received: ReceivedTrees, n_features: int, threads: int) -> Booster:
     return booster
 
 
-def _array(data: bytes) -> NDArray[Any]:
+def _array(data: bytes) -> AnyArray:
     return np.frombuffer(data, dtype=np.uint8)
 
 
@@ -241,7 +238,7 @@ def _array(data: bytes) -> NDArray[Any]:
 SECTION = (5**0.5 - 1) / 2
 
 
-def between_values(tree: Tree, matrix: DMatrix, smallest: NDArray[np.float32]) -> Tree:
+def between_values(tree: Tree, matrix: DMatrix, smallest: FeatureArray) -> Tree:
     r"""The tree with every threshold moved towards the next lower cut of xgboost's histogram.
 
     .. math:: t' = c + \frac{\sqrt 5 - 1}{2} (t - c)

@@ -6,15 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedanon.errors import UnknownComponentError
-from fedanon.models.target import Labels
+from fedanon.types import AnyArray, FloatArray, TargetArray
 
 
 def fit_predict(
-    name: str, train_features: NDArray[Any], train_target: Labels, test_features: NDArray[Any]
-) -> tuple[Labels, NDArray[np.float64] | None]:
+    name: str, train_features: AnyArray, train_target: TargetArray, test_features: AnyArray
+) -> tuple[TargetArray, FloatArray | None]:
     """Train one of :data:`CLASSIFIERS` and label the test rows.
 
     Returns

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from fedanon.data.cells import Cells, Intervals, Nodes, Numbers
 from fedanon.data.hierarchy import MISSING, Hierarchy
@@ -20,12 +19,12 @@ from fedanon.data.schema import Attribute, Categorical, FreeText, Numeric, Role,
 from fedanon.data.table import CodedColumn, Table
 from fedanon.errors import ConfigError, SchemaError
 from fedanon.release.release import Release
-from fedanon.types import FloatArray, Rng
+from fedanon.types import AnyArray, FeatureArray, FloatArray, IndexArray, Rng
 
 FeatureChoice = Literal["quasi_identifiers", "all"] | Sequence[str]
 
 #: the cells of a column, and for every row the number of its cell
-RowCells = tuple[Cells, NDArray[Any]]
+RowCells = tuple[Cells, AnyArray]
 
 
 @dataclass(frozen=True)
@@ -70,11 +69,11 @@ class Encoding:
         """Number of features."""
         return len(self.names)
 
-    def encode_table(self, table: Table) -> Features:
+    def encode_table(self, table: Table) -> FeatureArray:
         """Features of raw rows."""
         return self._weights(_table_cells(table, self._outside(table.schema)), len(table))
 
-    def encode_release(self, release: Release) -> Features:
+    def encode_release(self, release: Release) -> FeatureArray:
         """Features of the published rows, nodes spread over their leaves; suppressed rows are left out."""
         cells = self._release_cells(release)
         if self._outside(release.schema):
@@ -83,7 +82,7 @@ class Encoding:
         groups = {name: (published, np.arange(len(published))) for name, (published, _) in cells.items()}
         return self._weights(groups, release.groups.count)[release.groups.labels[~release.suppressed]]
 
-    def draw_release(self, release: Release, rng: Rng) -> Features:
+    def draw_release(self, release: Release, rng: Rng) -> FeatureArray:
         """Features of the published rows, each drawn anew: a value inside each interval, a leaf below each node."""
         cells = self._release_cells(release)
         features = np.empty((_n_kept(release), self.width), dtype=np.float32)
@@ -104,7 +103,7 @@ class Encoding:
         places = [slice(start, end) for start, end in zip([0, *ends], ends, strict=False)]
         return zip(self._columns, places, strict=True) if n_rows else ()
 
-    def _weights(self, cells: dict[str, RowCells], n_rows: int) -> Features:
+    def _weights(self, cells: dict[str, RowCells], n_rows: int) -> FeatureArray:
         features = np.empty((n_rows, self.width), dtype=np.float32)
         for column, place in self._placed(n_rows):
             published, rows = cells[column.attribute.name]
@@ -135,7 +134,7 @@ def _n_kept(release: Release) -> int:
     return len(release) - int(release.suppressed.sum())
 
 
-def _distinct_weights(column: Column, cells: Cells) -> Features:
+def _distinct_weights(column: Column, cells: Cells) -> FeatureArray:
     """Weights of cells; a release has many more groups than nodes, so those of a taxonomy are computed once a node."""
     if not isinstance(cells, Nodes):
         return column.weights(cells)
@@ -170,9 +169,6 @@ def _own_cells(column: CodedColumn) -> Cells:
 # whole domain does, so it is encoded as the widest cell; the width of a column therefore never depends on the data.
 
 
-Features = NDArray[np.float32]
-
-
 class Column(Protocol):
     """The features of one attribute."""
 
@@ -180,10 +176,10 @@ class Column(Protocol):
     def names(self) -> list[str]:
         """Name of every feature."""
 
-    def weights(self, cells: Cells) -> Features:
+    def weights(self, cells: Cells) -> FeatureArray:
         """Expected features of each cell, if every value in it is equally likely."""
 
-    def draw(self, cells: Cells, rng: Rng) -> Features:
+    def draw(self, cells: Cells, rng: Rng) -> FeatureArray:
         """Features of one value drawn uniformly from each cell."""
 
 
@@ -198,12 +194,12 @@ class NumericColumn:
         """The name of the attribute."""
         return [self.attribute.name]
 
-    def weights(self, cells: Cells) -> Features:
+    def weights(self, cells: Cells) -> FeatureArray:
         """Position of the middle of each cell."""
         low, high = self._bounds(cells)
         return self._scaled((low + high) / 2)
 
-    def draw(self, cells: Cells, rng: Rng) -> Features:
+    def draw(self, cells: Cells, rng: Rng) -> FeatureArray:
         """Position of a value inside each cell, a whole number where the attribute holds whole numbers."""
         low, high = self._bounds(cells)
         uniform = rng.random(len(low))
@@ -225,7 +221,7 @@ class NumericColumn:
         attribute = self.attribute
         return np.nan_to_num(low, nan=attribute.low), np.nan_to_num(high, nan=attribute.high)
 
-    def _scaled(self, values: FloatArray) -> Features:
+    def _scaled(self, values: FloatArray) -> FeatureArray:
         # published numbers (noise, means) may lie beyond the declared range, true values do not
         scaled = (values - self.attribute.low) / self.attribute.width
         return np.clip(scaled, 0.0, 1.0).astype(np.float32)[:, None]
@@ -248,14 +244,14 @@ class CategoricalColumn:
         """'attribute=value' for every value."""
         return [f"{self.attribute.name}={value}" for value in self.values]
 
-    def weights(self, cells: Cells) -> Features:
+    def weights(self, cells: Cells) -> FeatureArray:
         """1 / (number of values) for every value below each node."""
         first, count = self._below(cells)
         position = np.arange(len(self.values))
         inside = (position >= first[:, None]) & (position < (first + count)[:, None])
         return np.asarray(inside / count[:, None], dtype=np.float32)
 
-    def draw(self, cells: Cells, rng: Rng) -> Features:
+    def draw(self, cells: Cells, rng: Rng) -> FeatureArray:
         """One value below each node, one-hot."""
         first, count = self._below(cells)
         chosen = first + np.floor(rng.random(len(first)) * count).astype(np.int64)
@@ -263,7 +259,7 @@ class CategoricalColumn:
         features[np.arange(len(first)), chosen] = 1.0
         return features
 
-    def _below(self, cells: Cells) -> tuple[NDArray[Any], NDArray[Any]]:
+    def _below(self, cells: Cells) -> tuple[AnyArray, AnyArray]:
         """Position of the first value below each node, and how many there are."""
         if not isinstance(cells, Nodes):
             raise SchemaError(f"The column {self.attribute.name!r} is categorical, but numbers are published for it.")
@@ -273,7 +269,7 @@ class CategoricalColumn:
         return first[cells.nodes], count[cells.nodes]
 
 
-def _value_ranges(hierarchy: Hierarchy) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _value_ranges(hierarchy: Hierarchy) -> tuple[IndexArray, IndexArray]:
     """First value and number of values below each node; all values for the leaf that means missing."""
     is_value = np.array([label != MISSING for label in hierarchy.labels[: hierarchy.n_leaves]])
     before = np.concatenate([[0], np.cumsum(is_value)])

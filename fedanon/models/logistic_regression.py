@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedanon.fields import parameter
 from fedanon.models import MODELS
 from fedanon.models.base import LocalState, Model, Parameters, TrainingData, Update
 from fedanon.privacy.accounting.noise import SLACK, Noise
-from fedanon.types import FloatArray, Rng
+from fedanon.types import AnyArray, FeatureArray, FloatArray, Rng, TargetArray
 
 
 @MODELS.register("lr")
@@ -55,7 +53,7 @@ class LogisticRegression(Model):
         return Update([point[:-1], point[-1:]], len(design))
 
     def predict_proba(
-        self, parameters: Parameters, features: NDArray[np.float32], *, state: LocalState | None = None
+        self, parameters: Parameters, features: FeatureArray, *, state: LocalState | None = None
     ) -> FloatArray:
         """The logistic function of the linear score."""
         coefficients, intercept = parameters
@@ -83,23 +81,23 @@ class LogisticRegression(Model):
         )
         return descent.train(parameters, data, round_number)
 
-    def _prepared(self, data: TrainingData, round_number: int, state: LocalState) -> tuple[NDArray[Any], FloatArray]:
+    def _prepared(self, data: TrainingData, round_number: int, state: LocalState) -> tuple[AnyArray, FloatArray]:
         """The round's design matrix with a column of ones, and the inverse of the bound of its Hessian."""
         instance = data.instance(round_number)
-        kept: dict[int, tuple[NDArray[Any], FloatArray]] = state.values.setdefault("lr", {})
+        kept: dict[int, tuple[AnyArray, FloatArray]] = state.values.setdefault("lr", {})
         if instance not in kept:
             features = data.features(round_number)
             design = np.column_stack([features, np.ones(len(features), dtype=np.float32)])
             kept[instance] = design, self._inverse_bound(design)
         return kept[instance]
 
-    def _inverse_bound(self, design: NDArray[np.float32]) -> FloatArray:
+    def _inverse_bound(self, design: FeatureArray) -> FloatArray:
         bound = (design.T @ design).astype(np.float64) / (4 * len(design))
         bound[np.diag_indices_from(bound)] += self.l2 + self.mu
         return np.asarray(np.linalg.inv(bound), dtype=np.float64)
 
 
-def _sigmoid(scores: NDArray[Any]) -> FloatArray:
+def _sigmoid(scores: AnyArray) -> FloatArray:
     # written with tanh, which cannot overflow
     return np.asarray(0.5 * (1.0 + np.tanh(0.5 * scores)), dtype=np.float64)
 
@@ -144,9 +142,7 @@ class PrivateDescent:
             point = point - self.learning_rate * (slope + penalty * point + self.model.mu * (point - start))
         return Update([point[:-1], point[-1:]], len(design))
 
-    def _noisy_sum(
-        self, point: FloatArray, design: FloatArray, norms: FloatArray, target: NDArray[np.int8]
-    ) -> FloatArray:
+    def _noisy_sum(self, point: FloatArray, design: FloatArray, norms: FloatArray, target: TargetArray) -> FloatArray:
         return self.noise.gaussian(clipped_sum(point, design, norms, target, self.clip), self._deviation(len(design)))
 
     def _deviation(self, n_rows: int) -> float:
@@ -155,7 +151,7 @@ class PrivateDescent:
 
 
 def clipped_sum(
-    point: FloatArray, design: FloatArray, norms: FloatArray, target: NDArray[np.int8], clip: float
+    point: FloatArray, design: FloatArray, norms: FloatArray, target: TargetArray, clip: float
 ) -> FloatArray:
     """The sum of the records' gradients of the log-loss, each cut to the norm ``clip``.
 

@@ -6,12 +6,11 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedanon.fields import parameter
 from fedanon.models import MODELS
 from fedanon.models.base import LocalState, Model, Parameters, TrainingData, Update
-from fedanon.types import Rng
+from fedanon.types import FeatureArray, FloatArray, Rng
 
 
 @MODELS.register("lr_thesis")
@@ -50,8 +49,8 @@ class ThesisLogisticRegression(Model):
         return Update([fit.coef_, fit.intercept_], len(data.target))
 
     def predict_proba(
-        self, parameters: Parameters, features: NDArray[np.float32], *, state: LocalState | None = None
-    ) -> NDArray[np.float64]:
+        self, parameters: Parameters, features: FeatureArray, *, state: LocalState | None = None
+    ) -> FloatArray:
         """The logistic function of the linear score."""
         score = features @ parameters[0][0] + parameters[1][0]
         return np.asarray(0.5 * (1.0 + np.tanh(0.5 * score)), dtype=np.float64)

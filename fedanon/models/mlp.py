@@ -9,12 +9,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedanon.fields import parameter
 from fedanon.models import MODELS
 from fedanon.models.base import LocalState, Model, Parameters, TrainingData, Update
-from fedanon.types import Rng
+from fedanon.types import FeatureArray, FloatArray, Rng
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -76,8 +75,8 @@ class MultilayerPerceptron(Model):
         return Update([tensor.detach().numpy() for tensor in weights], len(target))
 
     def predict_proba(
-        self, parameters: Parameters, features: NDArray[np.float32], *, state: LocalState | None = None
-    ) -> NDArray[np.float64]:
+        self, parameters: Parameters, features: FeatureArray, *, state: LocalState | None = None
+    ) -> FloatArray:
         """The logistic function of the last layer; numpy is enough."""
         layer = features
         for weight, bias in _pairs(parameters):

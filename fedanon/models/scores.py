@@ -6,36 +6,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Values = NDArray[Any]
+from fedanon.types import AnyArray
+
 Average = Literal["positive", "macro"]
 
 
-def accuracy(truth: Values, labels: Values) -> float:
+def accuracy(truth: AnyArray, labels: AnyArray) -> float:
     """Share of right labels."""
     return float(np.mean(truth == labels))
 
 
-def precision(truth: Values, labels: Values, average: Average = "positive") -> float:
+def precision(truth: AnyArray, labels: AnyArray, average: Average = "positive") -> float:
     """Share of right ones among those labelled positive; 'macro' is the mean over both classes."""
     return _averaged(lambda c: _ratio(c.hit, c.said), truth, labels, average)
 
 
-def recall(truth: Values, labels: Values, average: Average = "positive") -> float:
+def recall(truth: AnyArray, labels: AnyArray, average: Average = "positive") -> float:
     """Share of the positives that are found; 'macro' is the mean over both classes."""
     return _averaged(lambda c: _ratio(c.hit, c.held), truth, labels, average)
 
 
-def f1(truth: Values, labels: Values, average: Average = "positive") -> float:
+def f1(truth: AnyArray, labels: AnyArray, average: Average = "positive") -> float:
     """Harmonic mean of precision and recall; 'macro' is the mean over both classes."""
     return _averaged(lambda c: _ratio(2 * c.hit, c.said + c.held), truth, labels, average)
 
 
-def auc(truth: Values, scores: Values) -> float:
+def auc(truth: AnyArray, scores: AnyArray) -> float:
     """Area under the ROC curve: the chance that a positive scores above a negative, ties counting half.
 
     Mann-Whitney: (sum of the positives' ranks - p (p + 1) / 2) / (p n), ties at their mean rank; NaN with one class.
@@ -50,19 +50,19 @@ def auc(truth: Values, scores: Values) -> float:
     return (total - positives * (positives + 1) / 2) / (positives * negatives)
 
 
-def log_loss(truth: Values, probability: Values) -> float:
+def log_loss(truth: AnyArray, probability: AnyArray) -> float:
     """Mean negative log-likelihood; probabilities are kept away from 0 and 1 by the float spacing."""
     clear = np.finfo(np.float64).eps
     p = np.clip(np.asarray(probability, dtype=np.float64), clear, 1 - clear)
     return float(-np.mean(np.where(np.asarray(truth) == 1, np.log(p), np.log1p(-p))))
 
 
-def brier(truth: Values, probability: Values) -> float:
+def brier(truth: AnyArray, probability: AnyArray) -> float:
     """Mean squared distance of the probability from the truth."""
     return float(np.mean((np.asarray(probability, dtype=np.float64) - truth) ** 2))
 
 
-def classification_scores(truth: Values, labels: Values, probability: Values | None = None) -> dict[str, float]:
+def classification_scores(truth: AnyArray, labels: AnyArray, probability: AnyArray | None = None) -> dict[str, float]:
     """All scores by name; those that need probabilities only where there are some."""
     scores = {"accuracy": accuracy(truth, labels)}
     for name, score in (("precision", precision), ("recall", recall), ("f1", f1)):
@@ -85,12 +85,12 @@ class _Counts(NamedTuple):
     held: int
 
 
-def _averaged(score: Callable[[_Counts], float], truth: Values, labels: Values, average: Average) -> float:
+def _averaged(score: Callable[[_Counts], float], truth: AnyArray, labels: AnyArray, average: Average) -> float:
     classes = (1,) if average == "positive" else (0, 1)
     return float(np.mean([score(_counts(truth == c, labels == c)) for c in classes]))
 
 
-def _counts(held: Values, said: Values) -> _Counts:
+def _counts(held: AnyArray, said: AnyArray) -> _Counts:
     return _Counts(int((held & said).sum()), int(said.sum()), int(held.sum()))
 
 

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from fedanon.data.hierarchy import MISSING
 from fedanon.data.schema import Categorical, Numeric, Schema
 from fedanon.data.table import Table, missing_mask, numbers, texts
 from fedanon.errors import ConfigError, SchemaError
 from fedanon.release.release import Release
+from fedanon.types import BoolArray, TargetArray
 
-Labels = NDArray[np.int8]
 
-
-def target(rows: Table | Release | pd.DataFrame, schema: Schema) -> Labels:
+def target(rows: Table | Release | pd.DataFrame, schema: Schema) -> TargetArray:
     """1 where the target is the last of its declared values in sorted order ('>50K', 'yes', 1), else 0.
 
     Parameters
@@ -63,7 +61,7 @@ def _two_values(attribute: Categorical) -> tuple[str, str]:
     return values[0], values[1]
 
 
-def _refuse_unknown(known: NDArray[np.bool_], name: str) -> None:
+def _refuse_unknown(known: BoolArray, name: str) -> None:
     bad = int((~known).sum())
     if bad:
         raise SchemaError(f"The target {name!r} has {bad} cells that are missing or neither of its two values.")

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from fedanon.data.cells import Nodes
 from fedanon.data.schema import Numeric
 from fedanon.release.release import Release
-from fedanon.types import FloatArray
+from fedanon.types import FloatArray, IntArray
 
 _RANGE = re.compile(r"\D*(\d+(?:\.\d+)?)(?:\D+(\d+(?:\.\d+)?))?\D*")
 
@@ -55,7 +55,7 @@ def label_codes(release: Release) -> FloatArray:
     return np.column_stack(columns)
 
 
-def _kept(release: Release) -> NDArray[np.int32]:
+def _kept(release: Release) -> IntArray:
     return release.groups.labels[~release.suppressed]
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from fedanon.errors import ConfigError, UpdateRejectedError
 from fedanon.models.trees import BASE_SCORE, BEFORE, FIRST_TREE, OBJECTIVE, Tree, digest_of, write_trees
+from fedanon.types import AnyArray, FeatureArray, IntArray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,7 +175,7 @@ def _n_nodes(document: Mapping[str, Any], n_features: int, limits: TreeLimits) -
     return n_nodes
 
 
-def _floats(document: Mapping[str, Any], key: str, n_nodes: int) -> NDArray[np.float32]:
+def _floats(document: Mapping[str, Any], key: str, n_nodes: int) -> FeatureArray:
     numbers = _numbers(document, key, n_nodes)
     # beyond the range of a float32: as wrong as infinity
     if not (np.abs(numbers) < 3e38).all():
@@ -182,14 +183,14 @@ def _floats(document: Mapping[str, Any], key: str, n_nodes: int) -> NDArray[np.f
     return numbers.astype(np.float32)
 
 
-def _integers(document: Mapping[str, Any], key: str, n_nodes: int) -> NDArray[np.int32]:
+def _integers(document: Mapping[str, Any], key: str, n_nodes: int) -> IntArray:
     numbers = _numbers(document, key, n_nodes)
     if numbers.dtype.kind != "i" or numbers.min() < -(2**31) or numbers.max() >= 2**31:
         _reject(f"the array {key!r} holds something else than small whole numbers")
     return numbers.astype(np.int32)
 
 
-def _numbers(document: Mapping[str, Any], key: str, n_nodes: int) -> NDArray[Any]:
+def _numbers(document: Mapping[str, Any], key: str, n_nodes: int) -> AnyArray:
     numbers = document.get(key)
     if not isinstance(numbers, list) or len(numbers) != n_nodes:
         _reject(f"the array {key!r} has another length than the tree")

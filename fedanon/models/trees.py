@@ -14,7 +14,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from fedanon.types import BoolArray, FeatureArray, IntArray
 
 OBJECTIVE = "binary:logistic"
 BASE_SCORE = 0.5
@@ -47,11 +48,11 @@ class Tree:
     default_left : whether a missing feature goes left.
     """
 
-    left: NDArray[np.int32]
-    right: NDArray[np.int32]
-    feature: NDArray[np.int32]
-    value: NDArray[np.float32]
-    default_left: NDArray[np.int32]
+    left: IntArray
+    right: IntArray
+    feature: IntArray
+    value: FeatureArray
+    default_left: IntArray
 
     @classmethod
     def leaf(cls, weight: float) -> Tree:
@@ -63,7 +64,7 @@ class Tree:
         return len(self.left)
 
     @property
-    def leaves(self) -> NDArray[np.bool_]:
+    def leaves(self) -> BoolArray:
         """Mask of the leaves."""
         return self.left < 0
 

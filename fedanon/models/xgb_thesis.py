@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedanon.fields import parameter
 from fedanon.models import MODELS
@@ -15,6 +14,7 @@ from fedanon.models.base import INSTANCES
 from fedanon.models.boosted_trees import BoostedTrees, ScoredRows
 from fedanon.models.tree_validation import ReceivedTrees, TreeLimits
 from fedanon.models.trees import Tree
+from fedanon.types import TargetArray
 
 if TYPE_CHECKING:
     from fedanon.models.tree_validation import TreeModel
@@ -47,7 +47,7 @@ class ThesisTrees(BoostedTrees):
         first, *others = updates
         model.extend([*first, *(tree for trees in others for tree in trees[-self.n_trees :])])
 
-    def _head(self, rows: ScoredRows, target: NDArray[np.int8]) -> list[Tree]:
+    def _head(self, rows: ScoredRows, target: TargetArray) -> list[Tree]:
         if rows.n_trees:
             return []
         # a client of one class has a finite base score too

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fedanon.anonymizers.identity import Identity
+from fedanon.anonymizers.baselines import Identity
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError
 from fedanon.release.release import Release

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedanon.anonymizers.das._kernel import distortions
-from fedanon.anonymizers.das.method import Das, elbow, separatrices
-from fedanon.anonymizers.fixed_interval import FixedInterval
+from fedanon.anonymizers.baselines import FixedInterval
+from fedanon.anonymizers.gfkmc._kernel import distortions
+from fedanon.anonymizers.gfkmc.das import Das, elbow, separatrices
 from fedanon.data.infer import numeric_schema
 from fedanon.data.table import Table
 from fedanon.datasets import load

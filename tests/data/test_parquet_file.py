@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedanon.anonymizers.identity import Identity
+from fedanon.anonymizers.baselines import Identity
 from fedanon.anonymizers.mondrian.method import Mondrian
 from fedanon.data.groups import Groups
 from fedanon.data.schema import FreeText, Numeric, Role, Schema

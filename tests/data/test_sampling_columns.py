@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fedanon.anonymizers.identity import Identity
+from fedanon.anonymizers.baselines import Identity
 from fedanon.data.schema import FreeText, Numeric, Role, Schema
 from fedanon.data.schema_toml import schema_toml
 from fedanon.data.table import Table

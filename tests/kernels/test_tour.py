@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fedanon.anonymizers.microaggregation.successive import closed_tours, nearest_point_next, neighbor_lists
+from fedanon.anonymizers.microaggregation.orders import closed_tours, nearest_point_next, neighbor_lists
 from fedanon.types import FloatArray
 
 

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from fedanon.anonymizers import ANONYMIZERS, progress
-from fedanon.anonymizers.anneal.problem import Labels, Problem, make_problem
+from fedanon.anonymizers.anneal.problem import Problem, make_problem
 from fedanon.anonymizers.anneal.search import Cooling, Pace, Run, pace, recombine, run
 from fedanon.anonymizers.base import KAnonymizer, ReleasePlan, publish_means
 from fedanon.anonymizers.enforcement import merge_short_groups
@@ -20,7 +20,7 @@ from fedanon.errors import ConfigError
 from fedanon.fields import parameter
 from fedanon.privacy.models.k_anonymity import KAnonymity
 from fedanon.release.recoding import NearestGroup
-from fedanon.types import Rng
+from fedanon.types import IntArray, Rng
 
 #: chosen on Tarragona, Census and one part of Adult
 COOLING = {"ncp": Cooling(0.4, 0.015, 0.05), "sse": Cooling(0.3, 0.04, 0.02)}
@@ -74,7 +74,7 @@ class Anneal(KAnonymizer):
         """Group means for ``sse``, else the smallest cells."""
         return publish_means(table, groups) if self.objective == "sse" else super().publish_groups(table, groups)
 
-    def search(self, table: Table, rng: Rng) -> tuple[Labels, bool]:
+    def search(self, table: Table, rng: Rng) -> tuple[IntArray, bool]:
         """Class of every row, and whether the search was stopped early."""
         objective: Literal["ncp", "sse"] = "sse" if self.objective == "sse" else "ncp"
         problem = make_problem(table, objective, self.k, self.claim(), rng)
@@ -83,12 +83,12 @@ class Anneal(KAnonymizer):
         labels[table.distinct.order] = best
         return labels, stopped
 
-    def _best(self, problem: Problem, rng: Rng) -> tuple[Labels, bool]:
+    def _best(self, problem: Problem, rng: Rng) -> tuple[IntArray, bool]:
         """The best of the independent runs."""
         runs = self._runs(problem, rng, 1.0)
         return _best_of(runs), runs[-1].stopped
 
-    def _joined(self, problem: Problem, rng: Rng) -> tuple[Labels, bool]:
+    def _joined(self, problem: Problem, rng: Rng) -> tuple[IntArray, bool]:
         """Independent runs joined to one partition, from which milder runs start, each joined with all before."""
         runs = self._runs(problem, rng, INDEPENDENT)
         used = INDEPENDENT
@@ -102,7 +102,7 @@ class Anneal(KAnonymizer):
             used += share
         return self._join(problem, runs), runs[-1].stopped
 
-    def _join(self, problem: Problem, runs: list[Run]) -> Labels:
+    def _join(self, problem: Problem, runs: list[Run]) -> IntArray:
         """The best partition from the classes of all runs; that of the best run if the time is not enough."""
         seconds = None if self.iterations is not None else JOINING * self.seconds
         joined = recombine(problem, [found.labels for found in runs], seconds)
@@ -129,5 +129,5 @@ class Anneal(KAnonymizer):
         return pace(problem.n, self.seconds * share, trials)
 
 
-def _best_of(runs: list[Run]) -> Labels:
+def _best_of(runs: list[Run]) -> IntArray:
     return min(runs, key=lambda found: found.cost).labels

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedanon.anonymizers.base import publish_smallest_cells
 from fedanon.anonymizers.enforcement import keep_requirements
@@ -18,9 +17,7 @@ from fedanon.privacy.base import PrivacyModel, Rows
 from fedanon.privacy.combined import Combined
 from fedanon.privacy.sensitive import KINDS, Counter, CountRule, SensitiveModel
 from fedanon.release.release import Claim
-from fedanon.types import Rng
-
-Labels = NDArray[np.int32]
+from fedanon.types import AnyArray, FloatArray, IntArray, Rng
 
 #: nearest records are found among all others up to this many distinct records, beyond in blocks of this size
 BLOCK = 2048
@@ -47,7 +44,7 @@ class Problem:
     k: int
     costs: Any
     near: Any
-    start: Labels
+    start: IntArray
     unit: float
     rules: tuple[RecordRule, ...]
     largest: int
@@ -85,9 +82,9 @@ def make_problem(table: Table, objective: Literal["ncp", "sse"], k: int, claim: 
     return Problem(k, costs, near, start, unit, rules, largest)
 
 
-def _sse_problem(table: Table, k: int, rng: Rng) -> tuple[Any, Any, NDArray[Any], float]:
+def _sse_problem(table: Table, k: int, rng: Rng) -> tuple[Any, Any, AnyArray, float]:
     """Least sum of squared errors, from a tour cut into classes; O(n^2) only for the tour of a small table."""
-    from fedanon.anonymizers.microaggregation.mhm import tsp_mhm_groups
+    from fedanon.anonymizers.microaggregation.orders import tsp_mhm_groups
 
     costs = _sse_costs(table, table.distinct.order, len(table) // k + 1)
     near = neighbors(_sse_costs(table, table.distinct.first_rows, 0), table.distinct, k, rng)
@@ -97,9 +94,9 @@ def _sse_problem(table: Table, k: int, rng: Rng) -> tuple[Any, Any, NDArray[Any]
     return costs, near, start, 100.0 / squares if squares else 0.0
 
 
-def _ncp_problem(table: Table, k: int, rng: Rng) -> tuple[Any, Any, NDArray[Any], float]:
+def _ncp_problem(table: Table, k: int, rng: Rng) -> tuple[Any, Any, AnyArray, float]:
     """Least normalised certainty penalty, from top-down greedy classes."""
-    from fedanon.anonymizers.clustering._top_down_greedy import top_down_greedy
+    from fedanon.anonymizers.clustering._kernel import top_down_greedy
 
     costs = _ncp_costs(table, table.distinct.order, len(table) // k + 1)
     near = neighbors(_ncp_costs(table, table.distinct.first_rows, 0), table.distinct, k, rng)
@@ -109,14 +106,14 @@ def _ncp_problem(table: Table, k: int, rng: Rng) -> tuple[Any, Any, NDArray[Any]
     return costs, near, start, 1.0 / table.codes.size
 
 
-def _sse_costs(table: Table, rows: NDArray[Any], classes: int) -> Any:
+def _sse_costs(table: Table, rows: AnyArray, classes: int) -> Any:
     from fedanon.anonymizers.anneal._costs import SseCosts
 
     z = standardized(points(table))
     return SseCosts(np.ascontiguousarray(z[rows]), np.zeros((classes, z.shape[1])))
 
 
-def _ncp_costs(table: Table, rows: NDArray[Any], classes: int) -> Any:
+def _ncp_costs(table: Table, rows: AnyArray, classes: int) -> Any:
     from fedanon.anonymizers.anneal._costs import NcpCosts
 
     numeric = np.array([column.values is not None for column in table.columns])
@@ -133,7 +130,7 @@ def _ncp_costs(table: Table, rows: NDArray[Any], classes: int) -> Any:
     )
 
 
-def _with_columns(table: Table, order: NDArray[Any]) -> Table:
+def _with_columns(table: Table, order: AnyArray) -> Table:
     columns = tuple(table.columns[i] for i in order)
     return replace(table, columns=columns, codes=np.ascontiguousarray(table.codes[:, order]))
 
@@ -141,7 +138,7 @@ def _with_columns(table: Table, order: NDArray[Any]) -> Table:
 # ---- first partition -----------------------------------------------------------------------------
 
 
-def metric_groups(costs: Any, k: int, rng: Rng) -> Labels:
+def metric_groups(costs: Any, k: int, rng: Rng) -> IntArray:
     """Classes of k to 2k - 1 records by halving, in O(n log n) distances."""
     from fedanon.anonymizers.anneal._neighbors import metric_blocks
 
@@ -152,7 +149,7 @@ def metric_groups(costs: Any, k: int, rng: Rng) -> Labels:
     return labels
 
 
-def split_large(labels: NDArray[Any], k: int) -> Labels:
+def split_large(labels: AnyArray, k: int) -> IntArray:
     """Classes of 2k records and more in even parts of k to 2k - 1; neither objective can lose by it."""
     groups = Groups.from_labels(labels)
     parts = np.maximum(groups.sizes // k, 1)
@@ -205,7 +202,7 @@ class RecordRule(NamedTuple):
     """A rule, and the place of every record's value in its order."""
 
     rule: CountRule
-    codes: NDArray[np.int32]
+    codes: IntArray
 
 
 def record_rule(table: Table, model: PrivacyModel) -> RecordRule | None:
@@ -230,7 +227,7 @@ def record_rules(table: Table, claim: Combined) -> tuple[tuple[RecordRule, ...],
     return tuple(rule for _, rule in kept), replace(claim, models=tuple(model for model, _ in kept))
 
 
-def keeping_start(table: Table, start: NDArray[np.int32], claim: Combined) -> NDArray[np.int32]:
+def keeping_start(table: Table, start: IntArray, claim: Combined) -> IntArray:
     """A partition of the records in canonical order, merged until ``claim`` holds in every class."""
     order = table.distinct.order
     labels = np.empty(len(table), dtype=np.int32)
@@ -252,7 +249,7 @@ def kernel_rules(rules: tuple[RecordRule, ...], classes: int) -> Any:
         return NoRules()
     most = max(len(entry.rule.whole) for entry in rules)
 
-    def padded(name: str) -> NDArray[np.float64]:
+    def padded(name: str) -> FloatArray:
         table = np.zeros((len(rules), most))
         for row, entry in zip(table, rules, strict=True):
             values = getattr(entry.rule, name)

@@ -8,13 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedanon.anonymizers import progress
-from fedanon.anonymizers.anneal.problem import Labels, Problem
+from fedanon.anonymizers.anneal.problem import Problem
 from fedanon.data.groups import Groups
 from fedanon.errors import ConfigError
-from fedanon.types import FloatArray, Rng
+from fedanon.types import FloatArray, IndexArray, IntArray, Rng
 
 #: a run changes its temperature, looks at the clock and can be stopped this often, but not for fewer trials than LEAST
 CHUNKS, LEAST = 400, 1000
@@ -107,7 +106,7 @@ class Cooling(NamedTuple):
 class Run(NamedTuple):
     """The best partition a run found, what it costs, and whether it was stopped before its time."""
 
-    labels: Labels
+    labels: IntArray
     cost: float
     stopped: bool
 
@@ -148,7 +147,7 @@ def run(problem: Problem, budget: Pace, cooling: Cooling, rng: Rng) -> Run:
 NODES = 1000
 
 
-def recombine(problem: Problem, found: Sequence[Labels], seconds: float | None) -> Labels | None:
+def recombine(problem: Problem, found: Sequence[IntArray], seconds: float | None) -> IntArray | None:
     r"""Solve set partitioning over all classes of ``found``; None if the time is not enough.
 
     .. math:: \min \sum_j c_j x_j \quad \text{so that} \quad \sum_{j \ni i} x_j = 1 \text{ for every record } i
@@ -182,12 +181,12 @@ def recombine(problem: Problem, found: Sequence[Labels], seconds: float | None) 
     return labels
 
 
-def _pool(problem: Problem, found: Sequence[Labels]) -> tuple[list[NDArray[np.int64]], FloatArray]:
+def _pool(problem: Problem, found: Sequence[IntArray]) -> tuple[list[IndexArray], FloatArray]:
     """The distinct classes of several partitions, and their costs."""
     from fedanon.anonymizers.anneal._kernel import settle
 
     room = problem.classes()
-    classes: dict[bytes, NDArray[np.int64]] = {}
+    classes: dict[bytes, IndexArray] = {}
     costs: list[float] = []
     for labels in found:
         groups = Groups.from_labels(labels)

@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.anonymizers.base import KAnonymizer, ReleasePlan
 from fedanon.data.spans import code_table, span_table
 from fedanon.data.table import Table
 from fedanon.fields import parameter
-from fedanon.types import Rng
+from fedanon.types import IntArray, Rng
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +35,7 @@ class RecordClustering(KAnonymizer):
         """In the thesis profile, on the taxonomies alone."""
         return super().enforce_requirements(table.with_taxonomies() if self.profile == "thesis" else table, plan)
 
-    def partition(self, table: Table, rng: Rng) -> NDArray[np.int32]:
+    def partition(self, table: Table, rng: Rng) -> IntArray:
         """Cluster the rows in a canonical order, so that the input's order does not matter.
 
         The order decides between equally near records; the thesis profile keeps the file's, as its runs did.
@@ -48,7 +47,7 @@ class RecordClustering(KAnonymizer):
         labels[canonical] = self.gather(span_table(table.columns), codes, rng)
         return labels
 
-    def gather(self, spans: Any, codes: Any, rng: Rng) -> NDArray[np.int32]:
+    def gather(self, spans: Any, codes: Any, rng: Rng) -> IntArray:
         """Cluster number of every record."""
         raise TypeError(f"{type(self).__name__} must define gather().")
 
@@ -60,7 +59,7 @@ class NearestNeighborClustering(RecordClustering):
 
     name = "cb"
 
-    def gather(self, spans: Any, codes: Any, rng: Rng) -> NDArray[np.int32]:
+    def gather(self, spans: Any, codes: Any, rng: Rng) -> IntArray:
         """Cluster number of every record."""
         from fedanon.anonymizers.clustering._kernel import nearest_neighbor_clusters
 
@@ -75,7 +74,7 @@ class KMember(RecordClustering):
 
     name = "k_member"
 
-    def gather(self, spans: Any, codes: Any, rng: Rng) -> NDArray[np.int32]:
+    def gather(self, spans: Any, codes: Any, rng: Rng) -> IntArray:
         """Cluster number of every record."""
         from fedanon.anonymizers.clustering._kernel import k_member_clusters
 
@@ -89,7 +88,7 @@ class OnePassKMeans(RecordClustering):
 
     name = "oka"
 
-    def gather(self, spans: Any, codes: Any, rng: Rng) -> NDArray[np.int32]:
+    def gather(self, spans: Any, codes: Any, rng: Rng) -> IntArray:
         """Cluster number of every record."""
         from fedanon.anonymizers.clustering._kernel import one_pass_clusters
 
@@ -110,8 +109,8 @@ class TopDownGreedy(RecordClustering):
 
     name = "tdg"
 
-    def gather(self, spans: Any, codes: Any, rng: Rng) -> NDArray[np.int32]:
+    def gather(self, spans: Any, codes: Any, rng: Rng) -> IntArray:
         """Class number of every record."""
-        from fedanon.anonymizers.clustering._top_down_greedy import top_down_greedy
+        from fedanon.anonymizers.clustering._kernel import top_down_greedy
 
         return np.asarray(top_down_greedy(spans, codes, self.k, rng.random(len(codes.flat))))

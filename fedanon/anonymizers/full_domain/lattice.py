@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedanon.anonymizers.base import own_cells
 from fedanon.data.cells import Cells, Intervals, Nodes, whole_range
@@ -18,7 +17,7 @@ from fedanon.data.hierarchy import Hierarchy
 from fedanon.data.schema import Numeric
 from fedanon.data.table import CodedColumn, Table
 from fedanon.release.recoding import ColumnRecoder
-from fedanon.types import FloatArray, IntArray
+from fedanon.types import FloatArray, IntArray, TargetArray
 
 Objective = Literal["ncp", "arx"]
 
@@ -193,7 +192,7 @@ class LatticeSearch:
     judged: int = 0
     best: Node | None = None
     least: float = np.inf
-    _state: NDArray[np.int8] = field(init=False)
+    _state: TargetArray = field(init=False)
 
     def __post_init__(self) -> None:
         self._state = np.full([len(bound) for bound in self.bounds], OPEN, dtype=np.int8)

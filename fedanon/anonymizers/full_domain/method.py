@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.anonymizers.base import KAnonymizer, ReleasePlan
@@ -21,7 +20,7 @@ from fedanon.privacy.base import Rows
 from fedanon.privacy.combined import Combined
 from fedanon.privacy.models.k_anonymity import KAnonymity
 from fedanon.release.recoding import ColumnRecoder, PerColumn, cells_per_column
-from fedanon.types import FloatArray, Rng
+from fedanon.types import BoolArray, FloatArray, IndexArray, Rng
 
 MOST_NODES = 2_000_000
 
@@ -122,7 +121,7 @@ class _Lattice:
         """How a node recodes every column."""
         return {c.name: self._levels[i][node[i]].recode for i, c in enumerate(self._table.columns)}
 
-    def _suppressed(self, node: Node) -> NDArray[np.bool_]:
+    def _suppressed(self, node: Node) -> BoolArray:
         """Which distinct records are in classes that do not keep the claim."""
         claim = self._method.claim()
         if isinstance(claim, Combined):
@@ -132,7 +131,7 @@ class _Lattice:
         classes = self._classes(node)
         return np.asarray(np.bincount(classes, weights=self._weights)[classes] < self._method.k)
 
-    def _broken(self, node: Node, claim: Combined) -> NDArray[np.bool_]:
+    def _broken(self, node: Node, claim: Combined) -> BoolArray:
         """As :meth:`_suppressed`, for people and models beyond k: what is left is judged until all of it holds."""
         distinct, rows = self._table.distinct, Rows.from_table(self._table)
         classes, dropped = self._classes(node), np.zeros(distinct.count, dtype=bool)
@@ -144,12 +143,12 @@ class _Lattice:
             dropped |= np.append(~satisfied, True)[groups.labels[distinct.first_rows]]
         return dropped
 
-    def _classes(self, node: Node) -> NDArray[np.int64]:
+    def _classes(self, node: Node) -> IndexArray:
         """A number for the class of every distinct record."""
         return _numbered([(self._blocks[i][level], self._levels[i][level].count) for i, level in enumerate(node)])
 
 
-def _numbered(columns: list[tuple[NDArray[np.int64], int]]) -> NDArray[np.int64]:
+def _numbered(columns: list[tuple[IndexArray, int]]) -> IndexArray:
     """One number for equal rows of block numbers, small enough to count by."""
     number, size = columns[0]
     for blocks, count in columns[1:]:

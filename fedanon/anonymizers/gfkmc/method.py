@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.anonymizers.base import KAnonymizer, ReleasePlan, publish_smallest_cells
@@ -20,7 +19,7 @@ from fedanon.data.table import CodedColumn, Table
 from fedanon.fields import parameter
 from fedanon.privacy.models.k_anonymity import KAnonymity
 from fedanon.release.recoding import NearestGroup
-from fedanon.types import Rng
+from fedanon.types import AnyArray, BoolArray, IndexArray, Rng
 
 Columns = Sequence[CodedColumn]
 Publish = Literal["lca", "centroid", "most_common_record", "most_common_value"]
@@ -43,8 +42,8 @@ class WeightedClustering(KAnonymizer):
         return False
 
     def cluster(
-        self, columns: Columns, coarse: list[CoarseColumn], values: NDArray[Any], rows: Groups, rng: Rng
-    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        self, columns: Columns, coarse: list[CoarseColumn], values: AnyArray, rows: Groups, rng: Rng
+    ) -> tuple[AnyArray, AnyArray]:
         """Cluster rows, given by their coarse ``values`` and their groups of equal rows.
 
         Returns a label for every row and the row that stands for each cluster.
@@ -85,7 +84,7 @@ class WeightedClustering(KAnonymizer):
         numeric = spans.scale > 0
         return spans._replace(scale=np.where(numeric, 1.0 / max(int(numeric.sum()), 1), 0.0), cap=np.inf)
 
-    def _outliers(self, weights: NDArray[Any], sizes: NDArray[Any]) -> NDArray[np.bool_]:
+    def _outliers(self, weights: AnyArray, sizes: AnyArray) -> BoolArray:
         """The groups of highest weight that together hold at most the outlier share of the records.
 
         The thesis's code counts groups, and takes every group that reaches the weight of that many records.
@@ -159,7 +158,7 @@ class Gfkmc(WeightedClustering):
         first = groups.minimum(plan.groups.labels)
         return {name: cells.select(first) for name, cells in plan.cells.items()}
 
-    def _largest_first(self, equal: Groups, rest: NDArray[Any]) -> Groups:
+    def _largest_first(self, equal: Groups, rest: AnyArray) -> Groups:
         """The groups of equal rows among ``rest``; largest first where the thesis's code is followed."""
         groups = Groups.from_labels(equal.labels[rest])
         if not self.follows_thesis_code:
@@ -169,7 +168,7 @@ class Gfkmc(WeightedClustering):
         return Groups.from_labels(rank[groups.labels])
 
     def _publish(
-        self, table: Table, groups: Groups, coarse: list[CoarseColumn], values: NDArray[Any], rows: NDArray[Any]
+        self, table: Table, groups: Groups, coarse: list[CoarseColumn], values: AnyArray, rows: AnyArray
     ) -> dict[str, Cells]:
         if self._rule == "lca":
             return publish_smallest_cells(table, groups)
@@ -189,7 +188,7 @@ class Wkmca(WeightedClustering):
 
     name = "wkmca"
 
-    def partition(self, table: Table, rng: Rng) -> NDArray[np.int64]:
+    def partition(self, table: Table, rng: Rng) -> IndexArray:
         """Cluster of every row."""
         single = np.empty(len(table), dtype=np.int32)
         single[table.distinct.order] = np.arange(len(table))
@@ -199,7 +198,7 @@ class Wkmca(WeightedClustering):
         return labels
 
 
-def _most_common(groups: Groups, values: NDArray[Any], centroids: NDArray[Any]) -> NDArray[np.int64]:
+def _most_common(groups: Groups, values: AnyArray, centroids: AnyArray) -> IndexArray:
     """For every group a row that holds its most frequent value; ties go to the centroid's, then to the smallest."""
     pairs = Groups.equal_rows(np.column_stack([groups.labels, values]))
     rows = pairs.first_rows

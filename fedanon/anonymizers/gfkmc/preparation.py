@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fedanon.anonymizers.das.method import column_values, separatrices
+from fedanon.anonymizers.gfkmc.das import column_values, separatrices
 from fedanon.data.cells import Cells, Nodes, Numbers
 from fedanon.data.schema import Numeric
 from fedanon.data.table import CodedColumn, Table
-from fedanon.types import FloatArray, IntArray
+from fedanon.types import AnyArray, FloatArray, IndexArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,10 +27,10 @@ class CoarseColumn:
     numeric : whether the values are numbers.
     """
 
-    of_code: NDArray[np.int64]
+    of_code: IndexArray
     low: FloatArray
     high: FloatArray
-    publish: Callable[[NDArray[Any]], Cells]
+    publish: Callable[[AnyArray], Cells]
     numeric: bool
 
 
@@ -39,7 +38,7 @@ class CoarseCells(NamedTuple):
     """Groups of records as entries in one list of all coarse values; the kernel's view."""
 
     flat: IntArray
-    start: NDArray[np.int64]
+    start: IndexArray
     low: FloatArray
     high: FloatArray
 
@@ -55,7 +54,7 @@ def coarse_columns(table: Table, *, das: bool, parents: bool) -> list[CoarseColu
     return columns
 
 
-def coarse_cells(columns: list[CoarseColumn], values: NDArray[Any]) -> CoarseCells:
+def coarse_cells(columns: list[CoarseColumn], values: AnyArray) -> CoarseCells:
     """Records given by their coarse values (rows x columns)."""
     start = np.concatenate([[0], np.cumsum([len(c.low) for c in columns])]).astype(np.int64)
     flat = np.ascontiguousarray(values + start[:-1], dtype=np.int32)
@@ -101,8 +100,8 @@ def _categorical_column(table: Table, column: CodedColumn, *, parents: bool) -> 
 def record_weights(
     columns: Sequence[CodedColumn],
     coarse: list[CoarseColumn],
-    values: NDArray[Any],
-    sizes: NDArray[Any],
+    values: AnyArray,
+    sizes: AnyArray,
     *,
     ordinal: bool,
 ) -> FloatArray:
@@ -129,7 +128,7 @@ def record_weights(
     return np.asarray(m - average)
 
 
-def _average_rank(scores: FloatArray, sizes: NDArray[Any]) -> FloatArray:
+def _average_rank(scores: FloatArray, sizes: AnyArray) -> FloatArray:
     """Ascending rank among all records, ties at their average."""
     kinds, which = np.unique(scores, return_inverse=True)
     counts = np.bincount(which, weights=sizes, minlength=len(kinds))
@@ -137,7 +136,7 @@ def _average_rank(scores: FloatArray, sizes: NDArray[Any]) -> FloatArray:
     return np.asarray((below + (counts + 1) / 2)[which])
 
 
-def _ordinal_rank(scores: FloatArray, sizes: NDArray[Any]) -> FloatArray:
+def _ordinal_rank(scores: FloatArray, sizes: AnyArray) -> FloatArray:
     """Ascending rank of the first record of every group, ties in order of position."""
     order = np.argsort(scores, kind="stable")
     before = np.empty(len(scores))

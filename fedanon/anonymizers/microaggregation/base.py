@@ -7,17 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedanon.anonymizers.base import KAnonymizer, publish_means
 from fedanon.data.cells import Cells
 from fedanon.data.groups import Groups
 from fedanon.data.spans import points
 from fedanon.data.table import Table
-from fedanon.types import FloatArray, Rng
-
-#: group number of every record: 0 .. c - 1, none negative
-Labels = NDArray[np.int64]
+from fedanon.types import FloatArray, IndexArray, Rng
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +28,7 @@ class Microaggregation(KAnonymizer):
     truthful = False
     numeric_only = True
 
-    def partition(self, table: Table, rng: Rng) -> Labels:
+    def partition(self, table: Table, rng: Rng) -> IndexArray:
         """Group of every row, found in a canonical order of the rows unless the method wants the file's."""
         canonical = np.arange(len(table)) if self.row_order_matters else table.distinct.order
         labels = np.empty(len(table), dtype=np.int64)
@@ -40,7 +36,7 @@ class Microaggregation(KAnonymizer):
         return labels
 
     @abstractmethod
-    def gather(self, points: FloatArray, rng: Rng) -> Labels:
+    def gather(self, points: FloatArray, rng: Rng) -> IndexArray:
         """Group of every record, given the standardised records; each group with at least k of them."""
 
     def publish_groups(self, table: Table, groups: Groups) -> Mapping[str, Cells]:
@@ -59,7 +55,7 @@ def farthest_from_mean(points: FloatArray) -> int:
     return int(np.argmax(np.square(points - points.mean(axis=0)).sum(axis=1)))
 
 
-def join_nearest_group(points: FloatArray, labels: Labels) -> Labels:
+def join_nearest_group(points: FloatArray, labels: IndexArray) -> IndexArray:
     """The records without a group (-1) join the one with the nearest mean."""
     from fedanon.anonymizers.microaggregation._groups import join_nearest
 
@@ -69,6 +65,6 @@ def join_nearest_group(points: FloatArray, labels: Labels) -> Labels:
     return labels
 
 
-def rest_together(labels: Labels) -> Labels:
+def rest_together(labels: IndexArray) -> IndexArray:
     """The records without a group (-1) form the last one."""
     return np.where(labels < 0, labels.max() + 1, labels)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedanon.anonymizers import ANONYMIZERS
-from fedanon.anonymizers.microaggregation.base import Labels, Microaggregation
-from fedanon.anonymizers.microaggregation.successive import neighbor_lists
+from fedanon.anonymizers.microaggregation.base import Microaggregation
+from fedanon.anonymizers.microaggregation.orders import neighbor_lists
 from fedanon.fields import parameter
-from fedanon.types import FloatArray, Rng
+from fedanon.types import FloatArray, IndexArray, Rng
 
 
 @ANONYMIZERS.register("brkga")
@@ -43,7 +42,7 @@ class Brkga(Microaggregation):
         10, help="how many numbers of groups are tried, spread over the range; none tries all, as the paper", at_least=1
     )
 
-    def gather(self, points: FloatArray, rng: Rng) -> Labels:
+    def gather(self, points: FloatArray, rng: Rng) -> IndexArray:
         """Group of every record: the best over the numbers of groups."""
         from fedanon.anonymizers.microaggregation._groups import sse
         from fedanon.anonymizers.microaggregation._medoids import medoid_groups
@@ -58,7 +57,7 @@ class Brkga(Microaggregation):
                 best, least = labels, cost
         return best
 
-    def evolve(self, points: FloatArray, neighbors: Labels, count: int, rng: Rng) -> Labels:
+    def evolve(self, points: FloatArray, neighbors: IndexArray, count: int, rng: Rng) -> IndexArray:
         """The medoids of the best chromosome after the last generation."""
         from fedanon.anonymizers.microaggregation._medoids import mean_distances
 
@@ -82,7 +81,7 @@ class Brkga(Microaggregation):
         return crossover(elite, other, rng.random(elite.shape), self.bias)
 
 
-def decode(keys: FloatArray, count: int) -> NDArray[np.int64]:
+def decode(keys: FloatArray, count: int) -> IndexArray:
     """The medoids of every chromosome: the positions of its ``count`` smallest keys, in ascending order."""
     chosen = np.argpartition(keys, count - 1, axis=1)[:, :count]
     return np.sort(chosen, axis=1).astype(np.int64)

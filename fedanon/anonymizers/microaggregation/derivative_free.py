@@ -9,10 +9,10 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from fedanon.anonymizers import ANONYMIZERS
-from fedanon.anonymizers.microaggregation.base import Labels, Microaggregation
-from fedanon.anonymizers.microaggregation.gsms import gsms_groups
+from fedanon.anonymizers.microaggregation.base import Microaggregation
+from fedanon.anonymizers.microaggregation.mdav import gsms_groups
 from fedanon.fields import parameter
-from fedanon.types import FloatArray, Rng
+from fedanon.types import FloatArray, IndexArray, Rng
 
 #: what counts as better: more than rounding
 LEAST_GAIN = 1e-9
@@ -21,7 +21,7 @@ LEAST_GAIN = 1e-9
 class Solution(NamedTuple):
     """A feasible partition into ``n_groups`` groups and its SSE."""
 
-    labels: Labels
+    labels: IndexArray
     n_groups: int
     sse: float
 
@@ -42,13 +42,13 @@ class DerivativeFree(Microaggregation):
     start: Literal["mdav", "gsms"] = parameter("mdav", help="heuristic whose partition the search starts from")
     gamma: int = parameter(10, help="first step of the number of groups", at_least=1)
 
-    def gather(self, points: FloatArray, rng: Rng) -> Labels:
+    def gather(self, points: FloatArray, rng: Rng) -> IndexArray:
         """Group of every record."""
         labels = np.unique(self._start(points), return_inverse=True)[1]
         first = improved(points, labels, self.k)
         return search(points, first, self.k, self.gamma).labels
 
-    def _start(self, points: FloatArray) -> Labels:
+    def _start(self, points: FloatArray) -> IndexArray:
         from fedanon.anonymizers.microaggregation._mdav import mdav
 
         return gsms_groups(points, self.k, dissolve=True) if self.start == "gsms" else np.asarray(mdav(points, self.k))
@@ -75,7 +75,7 @@ def search(points: FloatArray, first: Solution, k: int, gamma: int) -> Solution:
     return best
 
 
-def improved(points: FloatArray, labels: Labels, k: int) -> Solution:
+def improved(points: FloatArray, labels: IndexArray, k: int) -> Solution:
     """HM+KM: the labels improved by h-means, the result by k-means, both kept feasible."""
     from fedanon.anonymizers.microaggregation._groups import h_means, k_means
 
@@ -83,7 +83,7 @@ def improved(points: FloatArray, labels: Labels, k: int) -> Solution:
 
 
 def _descend(
-    points: FloatArray, labels: Labels, k: int, heuristic: Callable[[FloatArray, Labels, int], None]
+    points: FloatArray, labels: IndexArray, k: int, heuristic: Callable[[FloatArray, IndexArray, int], None]
 ) -> Solution:
     """Strategy II: run the plain heuristic, fill the groups below k, repeat while the feasible result gets better."""
     from fedanon.anonymizers.microaggregation._groups import fill_groups, sse
@@ -102,7 +102,7 @@ def _descend(
         best = Solution(current, count, now)
 
 
-def with_count(points: FloatArray, solution: Solution, count: int) -> Labels:
+def with_count(points: FloatArray, solution: Solution, count: int) -> IndexArray:
     """The partition with another number of groups: the costliest groups split, or the cheapest to give up dissolved.
 
     The paper leaves open where a new number of groups starts from.

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.anonymizers.base import Anonymizer, ReleasePlan, refuse_few_people
-from fedanon.anonymizers.microaggregation.base import Labels
 from fedanon.data.cells import Cells, Numbers
 from fedanon.data.groups import Groups
 from fedanon.data.schema import Numeric
@@ -24,7 +23,7 @@ from fedanon.privacy.models.differential_privacy import DifferentialPrivacy, Dis
 from fedanon.release.gate import verify
 from fedanon.release.recoding import NearestGroup
 from fedanon.release.release import Release, release_of
-from fedanon.types import FloatArray, Rng
+from fedanon.types import FloatArray, IndexArray, Rng
 
 SECURE = "The noise was drawn from the randomness of the system: this release cannot be made again."
 SEEDED = "The noise follows from the seed, and who knows the seed can take it off: nothing is promised."
@@ -134,13 +133,11 @@ def _emptied(rest: pd.DataFrame) -> pd.DataFrame:
 
 
 Order = Literal["curve", "corner"]
-#: a value as a whole number of steps of its range; sums of such are exact
-Steps = NDArray[np.int64]
 
 STEPS = 2**32
 
 
-def range_steps(table: Table) -> Steps:
+def range_steps(table: Table) -> IndexArray:
     """The records as steps of the declared ranges, 0 .. STEPS - 1; all columns must be numeric and known."""
     low = np.array([column.attribute.low for column in table.columns])  # type: ignore[union-attr]
     width = np.array([column.attribute.width for column in table.columns])  # type: ignore[union-attr]
@@ -148,7 +145,7 @@ def range_steps(table: Table) -> Steps:
     return np.asarray(np.minimum(np.rint(share * STEPS), STEPS - 1), dtype=np.int64)
 
 
-def insensitive_groups(steps: Steps, k: int, order: Order) -> Labels:
+def insensitive_groups(steps: IndexArray, k: int, order: Order) -> IndexArray:
     """Group of every record: each k in a row of the order, the last up to 2k - 1; their number follows from n and k."""
     count = max(len(steps) // k, 1)
     labels = np.empty(len(steps), dtype=np.int64)
@@ -156,7 +153,7 @@ def insensitive_groups(steps: Steps, k: int, order: Order) -> Labels:
     return labels
 
 
-def total_order(steps: Steps, order: Order) -> NDArray[np.int64]:
+def total_order(steps: IndexArray, order: Order) -> IndexArray:
     """The records sorted; between records that differ, only their own values decide.
 
     'curve' follows the Z-order curve through the domain (Morton 1966), on which neighbours are near in all columns;
@@ -168,7 +165,7 @@ def total_order(steps: Steps, order: Order) -> NDArray[np.int64]:
     return np.lexsort((*steps.T[::-1], distance))
 
 
-def _curve_keys(steps: Steps) -> NDArray[np.void]:
+def _curve_keys(steps: IndexArray) -> NDArray[np.void]:
     """The bits of all columns, the highest of every column first, as texts of bytes that sort in that order."""
     digits = steps.astype(">u4").view(np.uint8).reshape(*steps.shape, 4)
     bits = np.unpackbits(digits, axis=2).transpose(0, 2, 1).reshape(len(steps), -1)
@@ -176,6 +173,6 @@ def _curve_keys(steps: Steps) -> NDArray[np.void]:
     return packed.view(f"S{packed.shape[1]}").ravel()
 
 
-def group_shares(steps: Steps, groups: Groups) -> FloatArray:
+def group_shares(steps: IndexArray, groups: Groups) -> FloatArray:
     """The mean of every group in units of the ranges, 0 .. 1; the sums are exact, so the bound on one record is too."""
     return np.asarray(groups.total(steps) / groups.sizes[:, None] / STEPS)

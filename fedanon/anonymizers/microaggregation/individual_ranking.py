@@ -5,20 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.anonymizers.base import Anonymizer, ReleasePlan, refuse_few_people
-from fedanon.anonymizers.microaggregation.base import Labels
-from fedanon.anonymizers.microaggregation.mhm import cut_order
-from fedanon.anonymizers.microaggregation.successive import successive_groups
+from fedanon.anonymizers.microaggregation.orders import cut_order, successive_groups
 from fedanon.data.cells import Cells, Numbers
 from fedanon.data.groups import Groups
 from fedanon.data.spans import points
 from fedanon.data.table import CodedColumn, Table
 from fedanon.fields import parameter
 from fedanon.release.recoding import ColumnRecoder, PerColumn
-from fedanon.types import FloatArray, Rng
+from fedanon.types import FloatArray, IndexArray, Rng
 
 
 @ANONYMIZERS.register("individual_ranking")
@@ -55,7 +52,7 @@ class IndividualRanking(Anonymizer):
         notes = ("Individual ranking is not k-anonymous over several columns: nothing is promised about this release.",)
         return ReleasePlan(classes, _cells(table, published[classes.first_rows]), PerColumn(recoders), notes)
 
-    def _column_groups(self, values: FloatArray) -> Labels:
+    def _column_groups(self, values: FloatArray) -> IndexArray:
         """Group of every value of a column."""
         order = np.argsort(values, kind="stable")
         return cut_order(values[:, None], order, self.k) if self.optimal else successive_groups(order, self.k)
@@ -65,7 +62,7 @@ def _cells(table: Table, values: FloatArray) -> dict[str, Cells]:
     return {column.name: Numbers(values[:, i]) for i, column in enumerate(table.columns)}
 
 
-def _recoder(upper: NDArray[np.float64], means: NDArray[np.float64]) -> ColumnRecoder:
+def _recoder(upper: FloatArray, means: FloatArray) -> ColumnRecoder:
     """A new value takes the mean of the first group whose largest value is not below it."""
     order = np.argsort(means, kind="stable")
     upper, means = upper[order], means[order]

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedanon.anonymizers import ANONYMIZERS
-from fedanon.anonymizers.microaggregation.base import Labels, Microaggregation, join_nearest_group, rest_together
+from fedanon.anonymizers.microaggregation.base import Microaggregation, join_nearest_group, rest_together
+from fedanon.anonymizers.microaggregation.orders import sorted_along
 from fedanon.data.robust import whitened
 from fedanon.fields import parameter
-from fedanon.types import FloatArray, Rng
+from fedanon.types import FloatArray, IndexArray, Rng
 
 
 @ANONYMIZERS.register("mdav")
@@ -24,7 +25,7 @@ class Mdav(Microaggregation):
 
     name = "mdav"
 
-    def gather(self, points: FloatArray, rng: Rng) -> Labels:
+    def gather(self, points: FloatArray, rng: Rng) -> IndexArray:
         """Group of every record."""
         from fedanon.anonymizers.microaggregation._mdav import mdav
 
@@ -54,7 +55,7 @@ class VMdav(Microaggregation):
         0.2, help="how readily groups grow beyond k: 0 never, 0.2 for scattered and 1.1 for clustered data", at_least=0
     )
 
-    def gather(self, points: FloatArray, rng: Rng) -> Labels:
+    def gather(self, points: FloatArray, rng: Rng) -> IndexArray:
         """Group of every record."""
         from fedanon.anonymizers.microaggregation._mdav import v_mdav
 
@@ -76,7 +77,7 @@ class Cbfs(Microaggregation):
 
     name = "cbfs"
 
-    def gather(self, points: FloatArray, rng: Rng) -> Labels:
+    def gather(self, points: FloatArray, rng: Rng) -> IndexArray:
         """Group of every record."""
         from fedanon.anonymizers.microaggregation._mdav import outermost_first
 
@@ -98,8 +99,46 @@ class RobustMahalanobis(Microaggregation):
 
     name = "rmd"
 
-    def gather(self, points: FloatArray, rng: Rng) -> Labels:
+    def gather(self, points: FloatArray, rng: Rng) -> IndexArray:
         """Group of every record."""
         from fedanon.anonymizers.microaggregation._mdav import outermost_first
 
         return rest_together(outermost_first(points, whitened(points, rng), self.k, 2 * self.k))
+
+
+# ---- GSMS: the groups whose removal leaves least SSE are taken one after the other ---------------
+
+
+@ANONYMIZERS.register("gsms")
+@dataclass(frozen=True, kw_only=True)
+class Gsms(Microaggregation):
+    """Group selection by sequential minimization of SSE (Panagiotakis & Tziritas 2013).
+
+    Every record left proposes itself and its k - 1 nearest. Of these, floor(n / k) times, the group is taken that
+    minimises its own SSE plus that of all other records left. The last n mod k records join the group with the nearest
+    mean.
+    """
+
+    name = "gsms"
+
+    dissolve: bool = parameter(
+        False, help="then dissolve groups whose records cost less in their nearest groups (GSMS-T2)"
+    )
+
+    def gather(self, points: FloatArray, rng: Rng) -> IndexArray:
+        """Group of every record."""
+        return gsms_groups(points, self.k, dissolve=self.dissolve)
+
+
+def gsms_groups(points: FloatArray, k: int, *, dissolve: bool = False) -> IndexArray:
+    """Groups of at least k of the ``points``; ``dissolve`` adds the second phase of TFRP (Chang, Li & Huang 2007)."""
+    from fedanon.anonymizers.microaggregation._groups import dissolve_groups
+    from fedanon.anonymizers.microaggregation._mdav import gsms
+
+    rows = sorted_along(points)
+    labels = np.empty(len(points), dtype=np.int64)
+    labels[rows.number] = gsms(*rows, k)
+    labels = join_nearest_group(points, labels)
+    if dissolve:
+        dissolve_groups(points, labels)
+    return labels

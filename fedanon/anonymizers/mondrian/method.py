@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.anonymizers.base import KAnonymizer, ReleasePlan
@@ -18,7 +17,7 @@ from fedanon.data.table import Table
 from fedanon.errors import ConfigError
 from fedanon.fields import parameter
 from fedanon.release.recoding import NearestGroup
-from fedanon.types import Rng
+from fedanon.types import AnyArray, IndexArray, Rng
 
 
 @ANONYMIZERS.register("mondrian")
@@ -49,7 +48,7 @@ class Mondrian(KAnonymizer):
         if self.enforce == "stop" and self.profile == "thesis":
             raise ConfigError("The thesis profile of 'mondrian' stops cuts for k alone; use enforce='merge'.")
 
-    def partition(self, table: Table, rng: Rng) -> NDArray[Any]:
+    def partition(self, table: Table, rng: Rng) -> AnyArray:
         """Region of every row."""
         from fedanon.anonymizers.mondrian._kernel import mondrian
 
@@ -68,7 +67,7 @@ class Mondrian(KAnonymizer):
         )
         return labels
 
-    def _constrained(self, table: Table) -> NDArray[np.int64]:
+    def _constrained(self, table: Table) -> IndexArray:
         """Regions in which all that is required and monotone holds; the rest is left to the repair."""
         from fedanon.anonymizers.mondrian._kernel import propose_cuts
 
@@ -100,7 +99,7 @@ def _thesis_plan(table: Table, k: int) -> ReleasePlan:
     if bare:
         raise ConfigError(f"The thesis profile of 'mondrian' needs a taxonomy of each column. None: {', '.join(bare)}.")
     labels = np.empty(len(table), dtype=np.int32)
-    published: list[NDArray[Any]] = []
+    published: list[AnyArray] = []
     roots = np.array([column.hierarchy.root for column in trees.columns])
     stack = [(np.arange(len(table)), roots)]
     while stack:
@@ -115,9 +114,7 @@ def _thesis_plan(table: Table, k: int) -> ReleasePlan:
     return ReleasePlan(Groups(labels, len(published)), cells, NearestGroup())
 
 
-def _thesis_cut(
-    table: Table, rows: NDArray[Any], nodes: NDArray[Any], k: int
-) -> list[tuple[NDArray[Any], NDArray[Any]]]:
+def _thesis_cut(table: Table, rows: AnyArray, nodes: AnyArray, k: int) -> list[tuple[AnyArray, AnyArray]]:
     """The parts of a region along the first of its widest attributes that can be cut, or none."""
     widths = [c.hierarchy.leaf_loss[nodes[i]] for i, c in enumerate(table.columns)]
     for i in np.argsort(-np.array(widths), kind="stable"):
@@ -133,7 +130,7 @@ def _thesis_cut(
     return []
 
 
-def _replaced(nodes: NDArray[Any], column: int, node: int) -> NDArray[Any]:
+def _replaced(nodes: AnyArray, column: int, node: int) -> AnyArray:
     nodes = nodes.copy()
     nodes[column] = node
     return nodes

@@ -7,10 +7,9 @@ gives a compiled function that proposes a cut for each region; what a model refu
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedanon.anonymizers.base import publish_smallest_cells
 from fedanon.data.groups import Groups
@@ -18,11 +17,11 @@ from fedanon.data.table import Table
 from fedanon.privacy.base import Rows
 from fedanon.privacy.combined import Combined
 from fedanon.release.release import Claim
+from fedanon.types import AnyArray, BoolArray, IndexArray
 
-Ints = NDArray[np.int64]
-Holds = Callable[[Groups], NDArray[np.bool_]]
+Holds = Callable[[Groups], BoolArray]
 #: from the order of the rows and the starts, ends and ranks of regions: a new order, ends of parts, number of parts
-Propose = Callable[[Ints, Ints, Ints, Ints], tuple[Ints, Ints, Ints]]
+Propose = Callable[[IndexArray, IndexArray, IndexArray, IndexArray], tuple[IndexArray, IndexArray, IndexArray]]
 
 
 def judge_of_parts(table: Table, claim: Claim) -> Holds:
@@ -41,16 +40,16 @@ class Regions(NamedTuple):
     rank : how many columns have been tried in vain.
     """
 
-    start: Ints
-    end: Ints
-    rank: Ints
+    start: IndexArray
+    end: IndexArray
+    rank: IndexArray
 
-    def take(self, chosen: NDArray[Any]) -> Regions:
+    def take(self, chosen: AnyArray) -> Regions:
         """Some of them."""
         return Regions(self.start[chosen], self.end[chosen], self.rank[chosen])
 
 
-def split_while(order: Ints, propose: Propose, holds: Holds, *, columns: int, pool: bool) -> Ints:
+def split_while(order: IndexArray, propose: Propose, holds: Holds, *, columns: int, pool: bool) -> IndexArray:
     """Region of every row.
 
     Parameters
@@ -62,7 +61,7 @@ def split_while(order: Ints, propose: Propose, holds: Holds, *, columns: int, po
     pool : whether parts for which the model does not hold may be put together.
     """
     order = order.copy()
-    ends: list[Ints] = []
+    ends: list[IndexArray] = []
     zero = np.zeros(1, dtype=np.int64)
     regions = Regions(zero, np.array([len(order)]), zero)
     while len(regions.start):
@@ -88,14 +87,14 @@ def _joined(first: Regions, second: Regions) -> Regions:
 class _Parts:
     """The parts of the regions for which a cut is proposed; parts may be put together before they are judged."""
 
-    def __init__(self, n: int, rows: Ints, part: Ints, region: Ints, regions: Regions) -> None:
+    def __init__(self, n: int, rows: IndexArray, part: IndexArray, region: IndexArray, regions: Regions) -> None:
         self.n, self.rows, self.part = n, rows, part  # number of all rows; those in a part, and their parts
         self.region = region  # the region of every part
         self.target = np.arange(len(region))  # the part each has been put together with
         self.regions = regions
 
     @classmethod
-    def of(cls, proposed: Ints, regions: Regions, part_ends: Ints, counts: Ints) -> _Parts:
+    def of(cls, proposed: IndexArray, regions: Regions, part_ends: IndexArray, counts: IndexArray) -> _Parts:
         of_part = np.repeat(np.arange(len(counts)), counts)
         kept = counts[of_part] > 1
         region, ends = of_part[kept], part_ends[kept]
@@ -107,7 +106,7 @@ class _Parts:
         at = np.arange(len(part)) - np.repeat(np.cumsum(sizes) - sizes, sizes) + np.repeat(starts, sizes)
         return cls(len(proposed), proposed[at], part, region, regions)
 
-    def accepted(self, holds: Holds, pool: bool) -> NDArray[np.bool_]:
+    def accepted(self, holds: Holds, pool: bool) -> BoolArray:
         """Which regions may be cut: their parts are at least two, and the model holds in all."""
         fine = self._fine(holds)
         if pool and not fine.all():
@@ -120,7 +119,7 @@ class _Parts:
         parts = np.bincount(self.region[np.unique(self.target)], minlength=count)
         return np.asarray((parts > 1) & (failing == 0))
 
-    def arrange(self, order: Ints, cut: NDArray[np.bool_]) -> Regions:
+    def arrange(self, order: IndexArray, cut: BoolArray) -> Regions:
         """Write the parts of the regions that are cut into ``order``; they are new regions."""
         chosen = cut[self.region[self.part]]
         rows, part = self.rows[chosen], self.target[self.part[chosen]]
@@ -134,25 +133,25 @@ class _Parts:
         order[at] = rows[by_part]
         return Regions(start, start + sizes, np.zeros(len(start), dtype=np.int64))
 
-    def _fine(self, holds: Holds) -> NDArray[np.bool_]:
+    def _fine(self, holds: Holds) -> BoolArray:
         """For every part, whether the model holds in what it has been put together with."""
         names, dense = np.unique(self.target, return_inverse=True)
         labels = np.full(self.n, -1, dtype=np.int32)
         labels[self.rows] = dense[self.part]
         return holds(Groups(labels, len(names)))[dense]
 
-    def _put_together(self, target_of_region: Ints, fine: NDArray[np.bool_]) -> None:
+    def _put_together(self, target_of_region: IndexArray, fine: BoolArray) -> None:
         """The failing parts of a region join one of its parts, if it has one (-1: none)."""
         wanted = target_of_region[self.region]
         self.target = np.where(fine | (wanted < 0), self.target, wanted)
 
-    def _first_failing(self, fine: NDArray[np.bool_]) -> Ints:
+    def _first_failing(self, fine: BoolArray) -> IndexArray:
         found = np.full(len(self.regions.start), -1, dtype=np.int64)
         failing = np.flatnonzero(~fine)[::-1]
         found[self.region[failing]] = self.target[failing]
         return found
 
-    def _smallest_fine(self, fine: NDArray[np.bool_]) -> Ints:
+    def _smallest_fine(self, fine: BoolArray) -> IndexArray:
         sizes = np.bincount(self.target[self.part], minlength=len(self.region))
         good = np.flatnonzero(fine)
         good = good[np.argsort(-sizes[self.target[good]], kind="stable")]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from fedanon.anonymizers.das.method import elbow
+from fedanon.anonymizers.gfkmc.das import elbow
 from fedanon.data.partition import parse_partition
 from fedanon.data.table import Table
 from fedanon.datasets import load

@@ -88,7 +88,7 @@ class KMap(PopulationModel):
 
     def evaluator(self, rows: Rows, published: BoolArray) -> Evaluator:
         """Read the population once; see :class:`PrivacyModel`."""
-        from fedanon.kernels.covering import points_in_cells
+        from fedanon.kernels.scan import points_in_cells
 
         people = Population.read(self.population, rows.schema)
 
@@ -133,7 +133,7 @@ class DeltaPresence(PopulationModel):
 
     def evaluator(self, rows: Rows, published: BoolArray) -> Evaluator:
         """Read the population once; see :class:`PrivacyModel`."""
-        from fedanon.kernels.covering import largest_in_cells, points_in_cells, shares_of_points
+        from fedanon.kernels.scan import largest_in_cells, points_in_cells, shares_of_points
 
         population = Population.read(self.population, rows.schema)
         points = population.points

@@ -81,7 +81,7 @@ def prosecutor(evidence: ReleaseEvidence) -> Risk | None:
 
 def journalist(evidence: ReleaseEvidence) -> Risk | None:
     """Knows that the person is in the population; None without a population."""
-    from fedanon.kernels.covering import points_in_cells
+    from fedanon.kernels.scan import points_in_cells
 
     population = evidence.population
     if population is None or not evidence.people.size:

@@ -7,7 +7,7 @@ import pytest
 
 from fedanon.anonymizers.microaggregation._medoids import mean_distances, medoid_groups
 from fedanon.anonymizers.microaggregation.brkga import Brkga, crossover, decode, group_counts
-from fedanon.anonymizers.microaggregation.successive import neighbor_lists
+from fedanon.anonymizers.microaggregation.orders import neighbor_lists
 from fedanon.datasets import load
 from fedanon.metrics.information_loss import il
 from fedanon.privacy.models.k_anonymity import KAnonymity

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fedanon.anonymizers.microaggregation.gsms import gsms_groups
-from fedanon.anonymizers.microaggregation.mdav import VMdav
+from fedanon.anonymizers.microaggregation.mdav import VMdav, gsms_groups
 from fedanon.types import FloatArray
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fedanon.anonymizers import ANONYMIZERS
-from fedanon.anonymizers.microaggregation.successive import successive_groups
+from fedanon.anonymizers.microaggregation.orders import successive_groups
 from fedanon.datasets import load
 from fedanon.metrics.information_loss import il
 

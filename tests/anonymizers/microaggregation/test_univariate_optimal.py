@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fedanon.anonymizers.microaggregation._groups import sse
 from fedanon.anonymizers.microaggregation._orders import optimal_groups
-from fedanon.anonymizers.microaggregation.mhm import UnivariateOptimal, cut_order
+from fedanon.anonymizers.microaggregation.orders import UnivariateOptimal, cut_order
 from fedanon.types import FloatArray
 
 

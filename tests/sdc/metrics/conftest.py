@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from fedanon.anonymizers.identity import Identity
+from fedanon.anonymizers.baselines import Identity
 from fedanon.data.schema import Numeric, Role, Schema
 from fedanon.data.table import Table
 from fedanon.datasets.adult import complete_rows

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.anonymizers.base import Anonymizer, ReleasePlan, own_cells
@@ -14,7 +13,7 @@ from fedanon.data.schema import Numeric
 from fedanon.data.table import CodedColumn, Table
 from fedanon.fields import parameter
 from fedanon.release.recoding import ColumnRecoder, PerColumn, cells_per_column
-from fedanon.types import FloatArray, Rng
+from fedanon.types import FloatArray, IndexArray, Rng
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +23,7 @@ class Separatrices:
     upper: FloatArray
     means: FloatArray
 
-    def group_of(self, values: FloatArray) -> NDArray[np.int64]:
+    def group_of(self, values: FloatArray) -> IndexArray:
         """Group of each value: the first whose upper end is not below it."""
         return np.minimum(np.searchsorted(self.upper, values, side="left"), len(self.upper) - 1)
 
@@ -96,7 +95,7 @@ def elbow(distinct: FloatArray) -> int:
     The curve is convex, so Kneedle's difference curve is concave and its knee is where one more group gains less than
     the mean gain; the search stops there, which cannot change the answer.
     """
-    from fedanon.anonymizers.das._kernel import distortions
+    from fedanon.anonymizers.gfkmc._kernel import distortions
 
     m = len(distinct)
     if m <= 4:

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedanon.anonymizers import ANONYMIZERS
-from fedanon.anonymizers.microaggregation.base import Labels, Microaggregation, join_nearest_group
+from fedanon.anonymizers.microaggregation.base import Microaggregation, farthest_from_mean, join_nearest_group
 from fedanon.fields import parameter
-from fedanon.types import FloatArray, Rng
+from fedanon.types import FloatArray, IndexArray, Rng
 
 
 @ANONYMIZERS.register("simple")
@@ -26,7 +25,7 @@ class Simple(Microaggregation):
     name = "simple"
     row_order_matters = True
 
-    def gather(self, points: FloatArray, rng: Rng) -> Labels:
+    def gather(self, points: FloatArray, rng: Rng) -> IndexArray:
         """Group of every record."""
         return successive_groups(np.arange(len(points)), self.k)
 
@@ -38,7 +37,7 @@ class Pca(Microaggregation):
 
     name = "pca"
 
-    def gather(self, points: FloatArray, rng: Rng) -> Labels:
+    def gather(self, points: FloatArray, rng: Rng) -> IndexArray:
         """Group of every record."""
         return successive_groups(along_first_component(points), self.k)
 
@@ -55,7 +54,7 @@ class ClusteredPca(Microaggregation):
 
     n_clusters: int = parameter(8, help="number of clusters", at_least=1)
 
-    def gather(self, points: FloatArray, rng: Rng) -> Labels:
+    def gather(self, points: FloatArray, rng: Rng) -> IndexArray:
         """Group of every record."""
         clusters = k_means_clusters(points, self.n_clusters, rng, at_least=self.k)
         labels = np.empty(len(points), dtype=np.int64)
@@ -66,7 +65,7 @@ class ClusteredPca(Microaggregation):
         return labels
 
 
-def successive_groups(order: Order, k: int) -> Labels:
+def successive_groups(order: IndexArray, k: int) -> IndexArray:
     """Every k records in a row are a group; the last takes in the n mod k left over."""
     n = len(order)
     labels = np.empty(n, dtype=np.int64)
@@ -76,7 +75,6 @@ def successive_groups(order: Order, k: int) -> Labels:
 
 # ---- Orders of the records in which neighbours are alike -----------------------------------------
 
-Order = NDArray[np.int64]
 
 #: neighbours of each record that 2-opt tries to link it to, and the most passes over all records
 NEIGHBORS, PASSES = 12, 50
@@ -87,7 +85,7 @@ class Sorted(NamedTuple):
 
     points: FloatArray
     along: FloatArray
-    number: Order
+    number: IndexArray
 
 
 def first_component(points: FloatArray) -> FloatArray:
@@ -98,7 +96,7 @@ def first_component(points: FloatArray) -> FloatArray:
     return np.asarray(centered @ loadings)
 
 
-def along_first_component(points: FloatArray) -> Order:
+def along_first_component(points: FloatArray) -> IndexArray:
     """The order of the records along their first principal component; one column is simply sorted."""
     return np.argsort(first_component(points), kind="stable")
 
@@ -110,7 +108,7 @@ def sorted_along(points: FloatArray) -> Sorted:
     return Sorted(np.ascontiguousarray(points[number]), along[number], number)
 
 
-def nearest_point_next(points: FloatArray, start: int) -> Order:
+def nearest_point_next(points: FloatArray, start: int) -> IndexArray:
     """The order in which each record is followed by the nearest not yet visited. Exact, O(n) memory."""
     from fedanon.anonymizers.microaggregation._orders import nearest_next
 
@@ -118,7 +116,7 @@ def nearest_point_next(points: FloatArray, start: int) -> Order:
     return np.asarray(rows.number[nearest_next(*rows, _place(rows, start))])
 
 
-def neighbor_lists(points: FloatArray, count: int) -> NDArray[np.int64]:
+def neighbor_lists(points: FloatArray, count: int) -> IndexArray:
     """The ``count`` nearest other records of every record, nearest first; fewer where there are not as many."""
     from fedanon.anonymizers.microaggregation._neighbors import nearest_neighbors
 
@@ -128,7 +126,7 @@ def neighbor_lists(points: FloatArray, count: int) -> NDArray[np.int64]:
     return near
 
 
-def closed_tours(points: FloatArray, starts: Iterable[int]) -> Iterator[Order]:
+def closed_tours(points: FloatArray, starts: Iterable[int]) -> Iterator[IndexArray]:
     """Short closed tours, one from each start: nearest point next, then 2-opt over neighbour lists."""
     from fedanon.anonymizers.microaggregation._neighbors import nearest_neighbors
     from fedanon.anonymizers.microaggregation._orders import nearest_next, two_opt
@@ -149,7 +147,7 @@ def _place(rows: Sorted, record: int) -> int:
 # ---- Plain clusters of the records, the first step of methods that work inside clusters ----------
 
 
-def k_means_clusters(points: FloatArray, count: int, rng: Rng, *, at_least: int) -> Labels:
+def k_means_clusters(points: FloatArray, count: int, rng: Rng, *, at_least: int) -> IndexArray:
     """At most ``count`` clusters, numbered 0, 1, ..., of ``at_least`` records each, by k-means from k-means++ centres.
 
     The records of smaller clusters join the cluster with the nearest mean; if all are smaller, there is one cluster.
@@ -176,3 +174,85 @@ def _spread_out(points: FloatArray, count: int, rng: Rng) -> list[int]:
 
 def _squared_distances(points: FloatArray, centers: FloatArray) -> FloatArray:
     return np.stack([np.square(points - center).sum(axis=1) for center in centers], axis=1)
+
+
+# ---- TSP-MHM: a short tour through the records, cut into groups of consecutive records with least SSE ---
+
+
+@ANONYMIZERS.register("tsp_mhm")
+@dataclass(frozen=True, kw_only=True)
+class TspMhm(Microaggregation):
+    """MHM on a travelling salesman's tour (Heaton & Mukherjee 2011): nearest neighbour, 2-opt, best of 2k - 1 cuts.
+
+    A tour has no first record, and one of any 2k - 1 consecutive records begins a group of the best cut, so all of
+    them are tried.
+    """
+
+    name = "tsp_mhm"
+
+    tours: int = parameter(1, help="tours from different first records, the best kept", at_least=1)
+
+    def gather(self, points: FloatArray, rng: Rng) -> IndexArray:
+        """Group of every record."""
+        return tsp_mhm_groups(points, self.k, rng, tours=self.tours)
+
+
+def tsp_mhm_groups(points: FloatArray, k: int, rng: Rng, *, tours: int = 1) -> IndexArray:
+    """Groups of k .. 2k - 1 of the n x p ``points`` (n >= k), cut from a short tour.
+
+    The first tour starts at the record farthest from the mean, further ones at records drawn by ``rng``; the cut with
+    least SSE is kept.
+    """
+    from fedanon.anonymizers.microaggregation._orders import optimal_groups
+
+    starts = [farthest_from_mean(points), *rng.integers(len(points), size=tours - 1).tolist()]
+    cuts = [optimal_groups(points, tour, k, True) for tour in closed_tours(points, starts)]
+    labels, _ = min(cuts, key=lambda cut: float(cut[1]))
+    return np.asarray(labels, dtype=np.int64)
+
+
+# ---- NPN-MHM -------------------------------------------------------------------------------------
+
+
+@ANONYMIZERS.register("npn_mhm")
+@dataclass(frozen=True, kw_only=True)
+class NpnMhm(Microaggregation):
+    """MHM on the order nearest point next (Domingo-Ferrer et al. 2006), which starts farthest from the mean."""
+
+    name = "npn_mhm"
+
+    def gather(self, points: FloatArray, rng: Rng) -> IndexArray:
+        """Group of every record."""
+        return cut_order(points, nearest_point_next(points, farthest_from_mean(points)), self.k)
+
+
+# ---- Optimal univariate microaggregation ---------------------------------------------------------
+
+
+@ANONYMIZERS.register("univariate_optimal")
+@dataclass(frozen=True, kw_only=True)
+class UnivariateOptimal(Microaggregation):
+    r"""The least SSE of one column, exactly (Hansen & Mukherjee 2003).
+
+    An optimal partition cuts the sorted values into stretches of k .. 2k - 1, so with c(i, j) the SSE of the values
+    i + 1 .. j
+
+    .. math:: f(j) = \min_{k \le j - i < 2k} f(i) + c(i, j), \quad f(0) = 0.
+
+    With several columns it is the best cut of their order along the first principal component, no longer the least of
+    all partitions.
+    """
+
+    name = "univariate_optimal"
+
+    def gather(self, points: FloatArray, rng: Rng) -> IndexArray:
+        """Group of every record."""
+        return cut_order(points, along_first_component(points), self.k)
+
+
+def cut_order(points: FloatArray, order: IndexArray, k: int) -> IndexArray:
+    """Groups of k .. 2k - 1 records that follow each other in ``order``, with least SSE (MHM)."""
+    from fedanon.anonymizers.microaggregation._orders import optimal_groups
+
+    labels, _ = optimal_groups(points, order, k, False)
+    return np.asarray(labels, dtype=np.int64)

@@ -1,1 +1,0 @@
-"""DAS, the thesis's dynamic anonymisation by separatrices."""
