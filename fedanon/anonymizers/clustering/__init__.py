@@ -1,1 +1,1 @@
-"""Classes grown around seed records, or split from above."""
+"""Clustering: classes are grown around seed records (CB, k-member, OKA) or split from above (TDG)."""

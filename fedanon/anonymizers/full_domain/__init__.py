@@ -1,1 +1,1 @@
-"""Full-domain generalisation, solved exactly."""
+"""Full-domain generalisation: one level per column for all records, the best combination found exactly."""

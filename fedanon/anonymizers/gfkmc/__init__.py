@@ -1,1 +1,4 @@
-"""GFKMC, the thesis's generalise-first weighted k-member clustering."""
+"""The methods of the thesis: DAS cuts numeric columns at percentiles; GFKMC generalises first, then clusters.
+
+WKMCA is the weighted k-member clustering that GFKMC builds on.
+"""
