@@ -1,7 +1,7 @@
 """Anonymizer: a table goes in, a verified release comes out.
 
-A method implements :meth:`Anonymizer.plan`, or, if it forms classes of at least k people, only
-:meth:`KAnonymizer.partition`. Everything else, repair, publication, claim and verification, happens here.
+A method implements :meth:`Anonymizer.plan` or, if it forms classes of at least k people, only
+:meth:`KAnonymizer.partition`. Everything else happens here: repair, publication, claim and verification.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from fedanon.types import IntArray, Rng
 
 @dataclass(frozen=True)
 class ReleasePlan:
-    """What a method has worked out, before it is verified and becomes a release."""
+    """The groups and cells a method wants to publish, before they are verified and become a release."""
 
     groups: Groups
     cells: Mapping[str, Cells]
@@ -77,7 +77,7 @@ class Anonymizer(ABC):
         """The groups and cells to publish."""
 
     def enforce_requirements(self, table: Table, plan: ReleasePlan) -> ReleasePlan:
-        """What is published of a plan: all as it is, unless more is required of it."""
+        """The plan with all that is required of its classes; here nothing is."""
         return plan
 
     def claim(self) -> Claim | None:
@@ -114,7 +114,7 @@ class KAnonymizer(Anonymizer):
     """Base of the methods that publish classes of at least k people."""
 
     k: int = parameter(help="minimum number of people in an equivalence class", at_least=2)
-    require: str = parameter("", help="what classes keep beyond k, such as l=2:income,t=0.3:income")
+    require: str = parameter("", help="what classes must satisfy beyond k, such as l=2:income,t=0.3:income")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -142,7 +142,7 @@ class KAnonymizer(Anonymizer):
         blind = [str(model) for model in self.required if model.needs_truth and not self.truthful]
         if blind:
             raise ConfigError(
-                f"The method {self.name!r} publishes values that are not true, on which {blind[0]} cannot be judged."
+                f"The method {self.name!r} publishes values that are not true; {blind[0]} cannot be checked on them."
             )
         claim = self.claim()
         if isinstance(claim, Combined) and table.persons is None:
@@ -160,7 +160,7 @@ class KAnonymizer(Anonymizer):
         return publish_smallest_cells(table, groups)
 
     def enforce_requirements(self, table: Table, plan: ReleasePlan) -> ReleasePlan:
-        """Merge the classes that do not keep what is required."""
+        """Merge the classes that do not satisfy what is required beyond k."""
         claim = self.claim()
         if not isinstance(claim, Combined):
             return plan
@@ -170,7 +170,7 @@ class KAnonymizer(Anonymizer):
         return replace(plan, groups=groups, cells=cells)
 
     def republish(self, table: Table, groups: Groups, plan: ReleasePlan) -> Mapping[str, Cells]:
-        """The cells of merged groups of a plan."""
+        """The cells of groups that were merged from those of a plan."""
         return self.publish_groups(table, groups)
 
     def partition(self, table: Table, rng: Rng) -> Any:
@@ -179,7 +179,7 @@ class KAnonymizer(Anonymizer):
 
 
 def refuse_few_people(table: Table, k: int) -> None:
-    """Nothing can be shared by k people where there are fewer."""
+    """Raise InfeasibleError if a table holds fewer than k people."""
     if table.n_persons < k:
         raise InfeasibleError(f"The table holds {table.n_persons} people, fewer than k={k}: nothing can be published.")
 
@@ -189,7 +189,7 @@ def takes_k(method: type[Anonymizer]) -> bool:
     return any(entry.name == "k" for entry in fields(method))
 
 
-# ---- Publishing rules: from groups of rows to the cells that stand for them ----------------------
+# ---- From groups of rows to the cells that stand for them ----------------------------------------
 
 
 def publish_smallest_cells(table: Table, groups: Groups) -> dict[str, Cells]:
@@ -227,7 +227,7 @@ def own_cells(table: Table, column: CodedColumn) -> Cells:
 
 
 def publish_means(table: Table, groups: Groups) -> dict[str, Cells]:
-    """Group means of numeric columns; not any record's true value."""
+    """Group means of numeric columns, which are no record's true value."""
     cells: dict[str, Cells] = {}
     for i, column in enumerate(table.columns):
         assert column.values is not None

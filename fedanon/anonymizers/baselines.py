@@ -1,4 +1,4 @@
-"""No anonymisation: the baseline every comparison starts from."""
+"""Baselines that claim nothing: no anonymisation at all, and numeric columns in bins of equal width."""
 
 from __future__ import annotations
 
@@ -24,14 +24,11 @@ class Identity(Anonymizer):
     name = "identity"
 
     def plan(self, table: Table, rng: Rng) -> ReleasePlan:
-        """One group a distinct row."""
+        """One group per distinct row."""
         recoders: dict[str, ColumnRecoder] = {
             column.name: lambda new: own_cells(table, new) for column in table.columns
         }
         return ReleasePlan(table.distinct, cells_per_column(table, table.distinct, recoders), PerColumn(recoders))
-
-
-# ---- Fixed intervals: numeric columns in bins of equal width, the simplest generalisation there is ---
 
 
 @ANONYMIZERS.register("fixed_interval")
@@ -47,7 +44,7 @@ class FixedInterval(Anonymizer):
     n_bins: int = parameter(5, help="number of bins of every numeric column", at_least=1)
 
     def plan(self, table: Table, rng: Rng) -> ReleasePlan:
-        """Every numeric column recoded alone."""
+        """Every numeric column, recoded on its own."""
 
         def recode(column: CodedColumn) -> Cells:
             return self._bins(column) if column.values is not None else own_cells(table, column)

@@ -1,7 +1,7 @@
-"""Blocks worked on one after the other, or side by side by processes of this machine.
+"""Engines that process blocks: one after the other, by processes of this machine, or by a Ray cluster.
 
-Every engine gives what the first one gives for the same tasks: a block brings its own random numbers. A search that is
-stopped, by a watcher or by Ctrl-C, ends with the best it has, and so do the blocks that come after.
+All engines give the same result for the same tasks: a block brings its own random numbers. A search that is stopped,
+by a watcher or by Ctrl-C, ends with the best it has found, and so do the blocks that come after it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Task(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Class of every row of a block, and what the method has to say."""
+    """Class of every row of a block, and the notes of the method."""
 
     labels: IntArray
     notes: tuple[str, ...]
@@ -52,7 +52,7 @@ def work(task: Task) -> Found:
 
 
 def one_by_one(tasks: list[Task]) -> list[Found]:
-    """In this process."""
+    """Process the blocks one after the other, in this process."""
     total = sum(len(task.block) for task in tasks)
     found: list[Found] = []
     done, going = 0, True
@@ -65,7 +65,7 @@ def one_by_one(tasks: list[Task]) -> list[Found]:
 
 
 def over_processes(tasks: list[Task], workers: int) -> list[Found]:
-    """In ``workers`` processes of this machine."""
+    """Process the blocks in ``workers`` processes of this machine."""
     # a fresh interpreter for each worker: forking a process with threads is not safe
     context = get_context("spawn")
     stopped, others = context.Event(), active_children()
@@ -89,7 +89,7 @@ def over_processes(tasks: list[Task], workers: int) -> list[Found]:
 
 
 class StopRequests:
-    """What a watcher or Ctrl-C asks of this process is passed on to those that work.
+    """Passes what a watcher or Ctrl-C asks of this process on to those that do the work.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class StopRequests:
     """
 
     def __init__(self, tasks: list[Task], stop: Callable[[], Any]) -> None:
-        # a method with a budget of time searches until it is used
+        # a method with a time budget searches until it is used up
         self.searching = hasattr(tasks[0].method, "seconds")
         self.stop = stop
         self.asked = False
@@ -118,7 +118,7 @@ class StopRequests:
         self.ask()
 
     def report(self, share: float) -> None:
-        """Tell the watcher how much is done, and pass on its answer."""
+        """Report to the watcher how much is done, and pass on its answer."""
         if not progress.report(share, np.nan):
             self.ask()
 
@@ -129,15 +129,15 @@ class StopRequests:
 
 
 def _watch(stopped: Event) -> None:
-    """Let every search of a worker see whether it has been stopped."""
+    """Let every search of a worker see whether it was stopped."""
     progress.watch(lambda _share, _loss: not stopped.is_set())
 
 
 @contextmanager
 def _interrupts_postponed() -> Iterator[list[int]]:
-    """Processes started inside the block are spared Ctrl-C, which would end those that are only starting.
+    """Processes started inside the block do not receive Ctrl-C, which would end those that are still starting.
 
-    They inherit the signal as blocked, for good. What comes for this process meanwhile is in the list afterwards.
+    They inherit the blocked signal for good. Signals for this process that arrive meanwhile are in the list afterwards.
     """
     came: list[int] = []
     if threading.current_thread() is not threading.main_thread():
@@ -153,21 +153,21 @@ def _interrupts_postponed() -> Iterator[list[int]]:
         signal.signal(signal.SIGINT, before)
 
 
-# ---- Blocks as tasks of a Ray cluster ------------------------------------------------------------
+# ---- Ray -----------------------------------------------------------------------------------------
 
 #: a search asks no more often than this whether it has been stopped, in seconds
 ASK_AGAIN = 0.5
 
 
 def over_ray(tasks: list[Task], workers: int) -> list[Found]:
-    """On Ray, at most ``workers`` tasks at a time; a task takes its block along, so no machine needs the table."""
+    """Process the blocks on Ray, at most ``workers`` at a time; a task carries its block, so none needs the table."""
     with ray_cluster(workers) as ray:
         flag = ray.remote(num_cpus=0)(Flag).remote()
         requests = StopRequests(tasks, lambda: ray.get(flag.put_up.remote()))
         remote = ray.remote(_work)
         started: list[Any] = []
         found: dict[Any, Found] = {}
-        # the first tasks start at once, each other when one more has finished
+        # the first tasks start at once, every further one when another has finished
         for finished in range(1 - workers, len(tasks) + 1):
             if finished > 0:
                 ready, _ = requests.during(partial(ray.wait, started, num_returns=finished))
@@ -185,16 +185,16 @@ class Flag:
         self.up = False
 
     def put_up(self) -> None:
-        """Stop them."""
+        """Ask all tasks to stop."""
         self.up = True
 
     def is_up(self) -> bool:
-        """Whether they are to stop."""
+        """Whether the tasks are to stop."""
         return self.up
 
 
-class _Asking:
-    """The watcher of a task: asks the flag now and then."""
+class _FlagWatcher:
+    """The watcher of a task: asks the flag from time to time."""
 
     def __init__(self, flag: Any) -> None:
         self.flag = flag
@@ -211,7 +211,7 @@ class _Asking:
 
 
 def _work(task: Task, flag: Any) -> Found:
-    with progress.watching(_Asking(flag)):
+    with progress.watching(_FlagWatcher(flag)):
         return work(task)
 
 
@@ -223,14 +223,11 @@ def _result(ray: Any, task: Any) -> Found:
     return found
 
 
-# ---- A Ray cluster for the length of a piece of work ---------------------------------------------
-
-
 @contextmanager
 def ray_cluster(workers: int) -> Iterator[Any]:
-    """Ray, with a cluster that is left as it was found; one that is started here has ``workers`` processes."""
+    """Ray with a cluster that is left as it was found; a cluster started here has ``workers`` processes."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # no warning about accelerators there are not
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # no warning about missing accelerators
     try:
         import ray
     except ModuleNotFoundError:

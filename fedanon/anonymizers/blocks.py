@@ -1,4 +1,4 @@
-"""Blocks: a large table is cut into parts that are anonymised one by one, or side by side."""
+"""Blocks: a large table is cut into parts that are anonymised one after the other, or in parallel."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ class Blocks(KAnonymizer):
     """Mondrian cuts the table into blocks, and another method anonymises each of them.
 
     Blocks are disjoint, so classes of k people in every block are classes of k people of the table. The time of a
-    method that compares records pairwise falls from n^2 to n x block size, and blocks can be worked on side by side. A
-    method that standardises numbers does so within a block.
+    method that compares records pairwise falls from n^2 to n x block size, and blocks can be processed in
+    parallel. A method that standardises numbers does so within a block.
     """
 
     name = "blocks"
 
     method: str = parameter("anneal", help="the method that anonymises each block")
-    block_size: int = parameter(20_000, help="fewest rows of a block", at_least=2)
-    workers: int = parameter(1, help="blocks that are worked on at the same time", at_least=1)
+    block_size: int = parameter(20_000, help="minimum number of rows in a block", at_least=2)
+    workers: int = parameter(1, help="number of blocks processed at the same time", at_least=1)
     engine: Literal["processes", "ray"] = parameter(
-        "processes", help="who works on them: this machine, or the Ray cluster that RAY_ADDRESS names"
+        "processes", help="where they are processed: on this machine, or by the Ray cluster that RAY_ADDRESS names"
     )
     seconds: float = parameter(
         5.0, help="wall time for all blocks, divided by their rows, if the method takes seconds", at_least=0.0
@@ -69,7 +69,7 @@ class Blocks(KAnonymizer):
         return made
 
     def plan(self, table: Table, rng: Rng) -> ReleasePlan:
-        """The classes of the blocks, numbered through, and what was noted about any of them."""
+        """The classes of all blocks, numbered consecutively, and the notes about any of them."""
         blocks = self.blocks(table, rng)
         labels = np.empty(len(table), dtype=np.int32)
         used, notes = 0, dict[str, None]()
@@ -90,7 +90,7 @@ class Blocks(KAnonymizer):
         return self.inner(1.0).publish_groups(table, groups)
 
     def _anonymized(self, table: Table, blocks: list[IndexArray], rng: Rng) -> list[Found]:
-        """What was found for every block, in order."""
+        """The result of every block, in order."""
         slim = replace(table, frame=table.frame[[column.name for column in table.columns]])
         tasks = [
             Task(self.inner(len(rows) / len(table)), slim.select_rows(rows), stream)

@@ -1,4 +1,8 @@
-"""Keep what is required: merge classes that break a privacy model, each where it helps and costs least."""
+"""Enforce what is required: merge classes that break a privacy model, each where it helps and costs least.
+
+:func:`merge_short_groups` repairs what a method's own counting of rows has missed; :func:`keep_requirements` enforces
+models beyond k on the classes as they are published.
+"""
 
 from __future__ import annotations
 
@@ -18,17 +22,61 @@ from fedanon.privacy.combined import Combined
 from fedanon.types import BoolArray, FloatArray, IndexArray
 
 Published = Mapping[str, Cells]
-#: how many partners are judged at once, the cheapest first; four times as many each time
+#: number of partners that are judged at once, the cheapest first; it is quadrupled each time
 BLOCK = 64
+
+
+def merge_short_groups(table: Table, groups: Groups, model: GroupModel) -> Groups:
+    """Merge every group for which ``model`` does not hold into the group whose joint cell loses least.
+
+    Methods count rows; where persons own several rows, or for a stronger model, a group may fall short. Each pass
+    joins every short group with its nearest, and passes repeat until all hold or one group is left. A pass costs
+    O(short x groups) and at least halves the short groups.
+    """
+    while groups.count > 1:
+        short = np.flatnonzero(~model.holds(table, groups))
+        if short.size == 0:
+            break
+        groups = _join_nearest(table, groups, short)
+    return groups
+
+
+class GroupModel(Protocol):
+    """The part of a privacy model that a repair needs."""
+
+    def holds(self, table: Table, groups: Groups) -> BoolArray:
+        """For which groups the model holds."""
+
+
+def _join_nearest(table: Table, groups: Groups, short: IndexArray) -> Groups:
+    from fedanon.kernels.spans import joint_loss
+
+    rows, spans = points(table), span_table(table.columns)
+    low, high = groups.minimum(rows), groups.maximum(rows)
+    target = np.arange(groups.count)
+    touched = np.zeros(groups.count, dtype=bool)
+    for source in short:
+        if touched[source]:
+            continue  # another short group joined it in this pass; it is judged again in the next
+        loss = joint_loss(spans, low, high, source)
+        loss[source] = np.inf
+        nearest = target[int(np.argmin(loss))]
+        target[source] = nearest
+        touched[[source, nearest]] = True
+    labels = np.append(target, -1)[groups.labels]
+    return Groups.from_labels(labels)
+
+
+# ---- Models beyond k -----------------------------------------------------------------------------
 
 
 def keep_requirements(
     table: Table, groups: Groups, cells: Published, claim: Combined, publish: Callable[[Groups], Published]
 ) -> tuple[Groups, Published]:
-    """Merge groups until every equivalence class keeps ``claim``; the groups and cells to publish.
+    """Merge groups until every equivalence class satisfies ``claim``; returns the groups and cells to publish.
 
-    Classes are judged as they are published, so that models hold which merging can break. Each pass merges every
-    failing class with another and publishes anew; when one class is left that fails, nothing can be published.
+    Classes are judged as they are published, so that models which merging can break hold too. Each pass merges every
+    failing class with another one and publishes again; if a single class is left and fails, nothing can be published.
     """
     evaluator = claim.evaluator(Rows.from_table(table), ~groups.suppressed)
     while True:
@@ -38,7 +86,7 @@ def keep_requirements(
             return groups, cells
         if classes.count == 1:
             refuse_broken(table, classes, shown, claim)
-            return groups, cells  # k itself fails, as rows are suppressed: verification refuses it
+            return groups, cells  # k itself fails, as rows are suppressed: verification rejects it
         groups = _merged(table, classes, np.flatnonzero(~satisfied), evaluator.forecast(classes))
         cells = publish(groups)
 
@@ -49,21 +97,21 @@ def refuse_broken(table: Table, whole: Groups, cells: Published, claim: Combined
     evaluators = {str(model): model.evaluator(rows, ~whole.suppressed) for model in claim.models}
     broken = [name for name, evaluator in evaluators.items() if not evaluator.satisfied(whole, lambda: cells).all()]
     if broken:
-        raise InfeasibleError(f"Not even the whole table as one class keeps {' and '.join(broken)}: ask for less.")
+        raise InfeasibleError(f"Not even the whole table as one class satisfies {' and '.join(broken)}: require less.")
 
 
 def _classes(groups: Groups, cells: Published) -> tuple[Groups, Published]:
-    """The groups that publish the same as one, with their cells."""
+    """Groups that publish the same cells joined to classes, with these cells."""
     equal = Groups.equal_rows(np.column_stack([cell.keys() for cell in cells.values()]))
     labels = np.append(equal.labels, np.int32(-1))[groups.labels]
     return Groups(labels, equal.count), {name: cell.select(equal.first_rows) for name, cell in cells.items()}
 
 
 def _merged(table: Table, classes: Groups, failing: IndexArray, forecast: Forecast) -> Groups:
-    """Merge every failing class with the one that adds least loss, if possible among those that mend it.
+    """Merge every failing class with the one that adds least loss, if possible one that repairs it.
 
-    Classes are merged one by one, so that each choice sees what the earlier ones have made. A class that nothing mends
-    grows by its cheapest neighbour and waits for its next turn.
+    Classes are merged one by one, so that each choice sees the result of the earlier ones. A class that no other
+    repairs is merged with its cheapest neighbour and waits for its next turn.
     """
     growth = _Growth(table, classes)
     target = np.arange(classes.count)
@@ -72,13 +120,13 @@ def _merged(table: Table, classes: Groups, failing: IndexArray, forecast: Foreca
     while queue:
         source = queue.popleft()
         if source not in broken or growth.alive.size < 2:
-            continue  # it was mended by a class that joined it, or is all that is left
-        into, mended = _partner(source, growth.cheapest_first(source), forecast)
+            continue  # it was repaired by a class that joined it, or is all that is left
+        into, repaired = _partner(source, growth.cheapest_first(source), forecast)
         growth.merge(source, into)
         forecast.merge(source, into)
         target[source] = into
         broken.discard(source)
-        if mended:
+        if repaired:
             broken.discard(into)
         else:
             broken.add(into)
@@ -89,18 +137,18 @@ def _merged(table: Table, classes: Groups, failing: IndexArray, forecast: Foreca
 
 
 def _partner(source: int, others: IndexArray, forecast: Forecast) -> tuple[int, bool]:
-    """The first of ``others`` that mends a class, or else the first of all; and whether it does."""
+    """The first of ``others`` that repairs a class, else simply the first; and whether it repairs it."""
     at, size = 0, BLOCK
     while at < len(others):
-        mends = np.flatnonzero(forecast.satisfied(source, others[at : at + size]))
-        if mends.size:
-            return int(others[at + mends[0]]), True
+        repairs = np.flatnonzero(forecast.satisfied(source, others[at : at + size]))
+        if repairs.size:
+            return int(others[at + repairs[0]]), True
         at, size = at + size, 4 * size
     return int(others[0]), False
 
 
 class _Growth:
-    """The loss that merging two classes adds, summed over their rows."""
+    """The loss that merging two classes adds, summed over their rows, while classes are being merged."""
 
     def __init__(self, table: Table, classes: Groups) -> None:
         rows = points(table)
@@ -135,47 +183,3 @@ class _Growth:
         from fedanon.kernels.spans import union_loss
 
         return np.asarray(union_loss(self._spans, self._low, self._high, source, others))
-
-
-# ---- Repair --------------------------------------------------------------------------------------
-
-
-class GroupModel(Protocol):
-    """The part of a privacy model a repair needs."""
-
-    def holds(self, table: Table, groups: Groups) -> BoolArray:
-        """Which groups are fine as they are."""
-
-
-def merge_short_groups(table: Table, groups: Groups, model: GroupModel) -> Groups:
-    """Merge every group for which ``model`` does not hold into the group whose joint cell loses least.
-
-    Methods count rows; where persons own several rows, or for a stronger model, a group may fall short. Each pass
-    joins every short group with its nearest, and passes repeat until all hold or one group is left. A pass costs
-    O(short x groups) and at least halves the short groups.
-    """
-    while groups.count > 1:
-        short = np.flatnonzero(~model.holds(table, groups))
-        if short.size == 0:
-            break
-        groups = _join_nearest(table, groups, short)
-    return groups
-
-
-def _join_nearest(table: Table, groups: Groups, short: IndexArray) -> Groups:
-    from fedanon.kernels.spans import joint_loss
-
-    rows, spans = points(table), span_table(table.columns)
-    low, high = groups.minimum(rows), groups.maximum(rows)
-    target = np.arange(groups.count)
-    touched = np.zeros(groups.count, dtype=bool)
-    for source in short:
-        if touched[source]:
-            continue  # another short group has joined it in this pass; it is judged again in the next
-        loss = joint_loss(spans, low, high, source)
-        loss[source] = np.inf
-        nearest = target[int(np.argmin(loss))]
-        target[source] = nearest
-        touched[[source, nearest]] = True
-    labels = np.append(target, -1)[groups.labels]
-    return Groups.from_labels(labels)

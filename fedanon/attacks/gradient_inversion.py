@@ -27,9 +27,8 @@ from fedanon.models.encoding import CategoricalColumn, Encoding
 from fedanon.models.logistic_regression import LogisticRegression
 from fedanon.models.target import target
 from fedanon.release.release import Release
-from fedanon.types import FloatArray, TargetArray
+from fedanon.types import BoolArray, FeatureArray, FloatArray, IndexArray, TargetArray
 
-Features = NDArray[np.float32]
 #: of coefficients and intercept
 Gradient = tuple[FloatArray, float]
 
@@ -98,7 +97,7 @@ def _try_variants(node: PublishedRows, tries: int, rng: np.random.Generator) -> 
     return details
 
 
-def gradient(rows: Features, labels: Labels) -> Gradient:
+def gradient(rows: FeatureArray, labels: TargetArray) -> Gradient:
     """Compute the gradient of the mean log-loss at zero, where every probability is one half."""
     residual = 0.5 - labels
     return residual @ rows / len(rows), float(residual.mean())
@@ -115,7 +114,7 @@ class PublishedRows:
     decoder : of the encoding.
     """
 
-    features: Features
+    features: FeatureArray
     labels: TargetArray
     truth: FloatArray
     decoder: Decoder
@@ -128,17 +127,17 @@ class PublishedRows:
         truth = decoder.values(decoder.raw)[~release.suppressed]
         return cls(encoding.encode_release(release), target(release, release.schema), truth, decoder)
 
-    def batches(self, size: int, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    def batches(self, size: int, count: int, rng: np.random.Generator) -> IndexArray:
         """Draw disjoint random batches: numbers of rows, one batch per line."""
         people = rng.permutation(len(self.features))[: count * size]
         return people[: len(people) // size * size].reshape(-1, size)
 
-    def guessed(self, people: NDArray[np.int64], sent: Callable[[Features, Labels], Gradient]) -> NDArray[np.bool_]:
+    def guessed(self, people: IndexArray, sent: Callable[[FeatureArray, TargetArray], Gradient]) -> BoolArray:
         """Return which values of the people of every batch are guessed right, people x columns."""
         rows = [self._read(*sent(self.features[batch], self.labels[batch]), self.labels[batch]) for batch in people]
         return self.decoder.right(self.decoder.values(np.concatenate(rows)), self.truth[people.ravel()])
 
-    def update(self, rows: Features, labels: Labels) -> Gradient:
+    def update(self, rows: FeatureArray, labels: TargetArray) -> Gradient:
         """Return what the federation's model sends, read as a gradient.
 
         On one row its steps move the coefficients along the row, the intercept by another amount. But the features of
@@ -148,7 +147,7 @@ class PublishedRows:
         category = self.decoder.categorical
         return -moved, float(-moved[category[0]].sum()) if category else -intercept
 
-    def _read(self, slope: FloatArray, scale: float, labels: Labels) -> FloatArray:
+    def _read(self, slope: FloatArray, scale: float, labels: TargetArray) -> FloatArray:
         """Read the features of each person of a batch off its gradient; categories as weights of any scale."""
         towards = np.where(labels == 1, -1.0, 1.0)[:, None] * slope
         read = np.maximum(towards, 0.0)
@@ -162,20 +161,20 @@ class PublishedRows:
 class Batch:
     """Training rows as they are, in the form a model expects."""
 
-    rows: Features
-    target: Labels
+    rows: FeatureArray
+    target: TargetArray
     n_instances: int = 1
 
     def instance(self, round_number: int) -> int:
         """The only one."""
         return 0
 
-    def features(self, round_number: int) -> Features:
+    def features(self, round_number: int) -> FeatureArray:
         """All rows."""
         return self.rows
 
 
-def update(rows: Features, labels: Labels) -> Gradient:
+def update(rows: FeatureArray, labels: TargetArray) -> Gradient:
     """Compute how one round of the federation's model moves coefficients and intercept from zero."""
     model, rng = LogisticRegression(), np.random.default_rng(0)
     start = model.initial(rows.shape[1])
@@ -214,7 +213,7 @@ class Decoder:
     """
 
     encoding: Encoding
-    raw: Features
+    raw: FeatureArray
 
     @cached_property
     def places(self) -> list[slice]:
@@ -243,7 +242,7 @@ class Decoder:
         found = [np.unique(column, return_counts=True) for column in self.values(self.raw).T]
         return np.array([values[int(np.argmax(counts))] for values, counts in found])
 
-    def right(self, guesses: FloatArray, truth: FloatArray) -> NDArray[np.bool_]:
+    def right(self, guesses: FloatArray, truth: FloatArray) -> BoolArray:
         """Return which guesses are the true values."""
         return np.asarray(np.abs(guesses - truth) <= self._tolerances)
 

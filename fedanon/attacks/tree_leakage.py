@@ -25,8 +25,8 @@ from fedanon.models.boosted_trees import BoostedTrees
 from fedanon.models.encoding import Encoding
 from fedanon.models.tree_validation import read_trees
 from fedanon.models.trees import Tree
+from fedanon.types import FeatureArray, IndexArray, TargetArray
 
-Features = NDArray[np.float32]
 #: feature and value
 Threshold = tuple[int, float]
 
@@ -83,7 +83,7 @@ def _numeric_features(encoding: Encoding) -> dict[int, Numeric]:
 
 
 def judge_thresholds(
-    trees: list[Tree], raw: Features, numeric: Mapping[int, Numeric], details: dict[str, float]
+    trees: list[Tree], raw: FeatureArray, numeric: Mapping[int, Numeric], details: dict[str, float]
 ) -> Finding:
     """Compare all distinct thresholds with the values of the same feature."""
     thresholds = distinct_thresholds(trees)
@@ -107,12 +107,12 @@ def distinct_thresholds(trees: list[Tree]) -> list[Threshold]:
     return sorted({pair for t, at in inner for pair in zip(t.feature[at].tolist(), t.value[at].tolist(), strict=True)})
 
 
-def _chance(raw: Features, attribute: Numeric) -> float:
+def _chance(raw: FeatureArray, attribute: Numeric) -> float:
     """Compute the share of the declared values that some record has."""
     return len(np.unique(raw)) / (attribute.width + 1) if attribute.integer else 0.0
 
 
-def _rounded_up(thresholds: list[Threshold], raw: Features, numeric: Mapping[int, Numeric]) -> float:
+def _rounded_up(thresholds: list[Threshold], raw: FeatureArray, numeric: Mapping[int, Numeric]) -> float:
     """Compute the share of thresholds that, rounded up to a whole number where declared, are some record's value."""
     found = [
         _next_value(value, numeric[feature]) in _values(raw[:, feature], numeric[feature])
@@ -121,7 +121,7 @@ def _rounded_up(thresholds: list[Threshold], raw: Features, numeric: Mapping[int
     return float(np.mean(found))
 
 
-def _values(raw: Features, attribute: Numeric) -> NDArray[np.floating]:
+def _values(raw: FeatureArray, attribute: Numeric) -> NDArray[np.floating]:
     return np.rint(raw * attribute.width) if attribute.integer else raw
 
 
@@ -130,7 +130,9 @@ def _next_value(threshold: float, attribute: Numeric) -> float:
     return float(np.ceil(threshold * attribute.width - 1e-3)) if attribute.integer else threshold
 
 
-def _leaf_details(trees: list[Tree], raw: Features, labels: Labels, parts: list[NDArray[np.int64]]) -> dict[str, float]:
+def _leaf_details(
+    trees: list[Tree], raw: FeatureArray, labels: TargetArray, parts: list[IndexArray]
+) -> dict[str, float]:
     """Summarize sizes and labels of the leaves, each node's trees applied to its own people."""
     leaves = [leaf_counts(tree, raw[rows], labels[rows]) for tree, rows in _owned(trees, parts)]
     counts = np.concatenate(leaves)
@@ -143,12 +145,12 @@ def _leaf_details(trees: list[Tree], raw: Features, labels: Labels, parts: list[
     }
 
 
-def _owned(trees: list[Tree], parts: list[NDArray[np.int64]]) -> list[tuple[Tree, NDArray[np.int64]]]:
+def _owned(trees: list[Tree], parts: list[IndexArray]) -> list[tuple[Tree, IndexArray]]:
     """Pair every tree with the rows of its node: a round adds one tree per node, in order."""
     return [(tree, parts[i % len(parts)]) for i, tree in enumerate(trees)]
 
 
-def leaf_counts(tree: Tree, features: Features, labels: Labels) -> NDArray[np.int64]:
+def leaf_counts(tree: Tree, features: FeatureArray, labels: TargetArray) -> IndexArray:
     """Count for every leaf of a tree how many rows of label 0 and of label 1 reach it."""
     at = np.zeros(len(features), dtype=np.int64)
     rows = np.arange(len(features))

@@ -1,4 +1,5 @@
-"""Comparing one cell with very many records: a look-up table per cell, then one pass over the records."""
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-incomplete-defs
+"""Comparing cells with very many records: a look-up table per cell, then one pass; and which points lie in cells."""
 
 from __future__ import annotations
 
@@ -6,8 +7,6 @@ import numpy as np
 from numba import njit
 
 from fedanon.kernels.spans import span
-
-# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-incomplete-defs
 
 
 @njit(cache=True)
@@ -97,10 +96,7 @@ def join_least(spans, codes, row, low, high, sizes, count, weighted):
     return best
 
 
-# ---- Which points lie in which cells: how many people of a population a published cell could be about ---
-
-
-# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-incomplete-defs
+# ---- Which points lie in which cells -------------------------------------------------------------
 
 
 @njit(cache=True, inline="always")

@@ -1,5 +1,5 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-incomplete-defs
-"""Span of a cell and enlargement of a group, the inner loops of everything that measures loss."""
+"""Span of a cell and enlargement of a group, the inner loops of everything that computes loss."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Model: what a federation trains. Parameters are lists of arrays; a model object holds settings only."""
+"""Model: what a federation trains, and the training data it learns from.
+
+Parameters are lists of arrays; a model object holds settings only.
+"""
 
 from __future__ import annotations
 
@@ -45,9 +48,9 @@ class TrainingData(Protocol):
 
 @dataclass
 class LocalState:
-    """What a node keeps between the rounds of one run, so that a round costs only what is new; never leaves the node.
+    """What a node keeps between the rounds of a run, so that a round costs only what is new; it never leaves the node.
 
-    An empty state is always right: a model works out again what it does not find.
+    An empty state is always valid: a model computes again what it does not find.
     """
 
     values: dict[str, Any] = field(default_factory=dict)
@@ -70,7 +73,7 @@ class Model(ABC):
     aggregation: ClassVar[str]
 
     instances: Literal["leaves", "draws"] = parameter("leaves", help=INSTANCES)
-    n_draws: int = parameter(10, help="how many times the records are drawn; the rounds take turns", at_least=1)
+    n_draws: int = parameter(10, help="how many times records are drawn; the rounds use the draws in turn", at_least=1)
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -132,7 +135,7 @@ class Model(ABC):
         return [before + change(after - before) for after, before in zip(trained, received, strict=True)]
 
 
-# ---- Training data -------------------------------------------------------------------------------
+# ---- Training data: the rows of a release as features --------------------------------------------
 
 
 def all_exact(release: Release) -> bool:
@@ -152,7 +155,7 @@ def _exact(cells: Cells) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class LeafWeights:
-    """Every round the same features: middles of intervals, nodes spread over their leaves."""
+    """The same features in every round: middles of intervals, nodes spread over their leaves."""
 
     release: Release
     encoding: Encoding
@@ -178,15 +181,15 @@ class LeafWeights:
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """Every record instantiated several times: a value inside each interval, a leaf below each node.
+    """Every record drawn several times: a value inside each interval, a leaf below each node.
 
-    The rounds take the instances in turn, so that a model may keep what it has worked out for each of them.
+    The rounds use these instances in turn, so that a model can keep what it has computed for each of them.
 
     Parameters
     ----------
     release : the published rows.
     encoding : how they become features.
-    seed : of the draws; instance i depends on (seed, i) alone.
+    seed : seed of the draws; instance i depends only on (seed, i).
     n_instances : how many times the records are drawn.
     """
 
@@ -211,5 +214,5 @@ class Draws:
 
 
 def promises_something(data: object) -> bool:
-    """Whether the rows are of a release that claims a privacy model."""
+    """Whether the rows come from a release that claims a privacy model."""
     return isinstance(data, LeafWeights | Draws) and data.release.claim is not None

@@ -1,4 +1,4 @@
-"""Gradient-boosted trees (xgboost): every client adds trees to one global model, by bagging or in turn."""
+"""Gradient-boosted trees (xgboost): every node adds trees to one global model, by bagging or in turn."""
 
 from __future__ import annotations
 
@@ -27,6 +27,8 @@ MAX_GLOBAL_TREES = 100_000
 MAX_GLOBAL_BYTES = 512 * 2**20
 #: longest JSON of one node, with room to spare
 NODE_BYTES = 512
+#: the golden section: between two numbers with few digits it gives one with many
+SECTION = (5**0.5 - 1) / 2
 
 
 @MODELS.register("xgb")
@@ -34,13 +36,13 @@ NODE_BYTES = 512
 class BoostedTrees(Model):
     """Federated gradient boosting; the parameters are one uint8 array, the JSON of an xgboost model.
 
-    From the server come trees of the global model: all of them, or those since the client's last round. To the server
-    go the client's new trees only. The client keeps the margin of each of its rows between rounds, so a round costs the
-    trees that are new. With draws it keeps one margin an instance of the records.
+    The server sends trees of the global model: all of them, or those since the node's last round. The node returns its
+    new trees only. It keeps the margin of each of its rows between rounds, so a round costs only the new trees. With
+    draws it keeps one margin per instance of the records.
 
-    Bagging: all clients of a round add trees to the same global model, each scaled by its share of the examples
+    Bagging: all nodes of a round add trees to the same global model, each scaled by its share of the examples
     (:meth:`fedanon.models.tree_validation.TreeModel.append`), so ``eta`` is the step of a round whatever their number.
-    Cyclic: one client a round. ``max_step`` bounds the leaves of honest trees, so larger ones can be refused.
+    Cyclic: one node per round. ``max_step`` bounds the leaves of honest trees, so larger ones can be rejected.
     """
 
     name = "xgb"
@@ -48,12 +50,12 @@ class BoostedTrees(Model):
 
     instances: Literal["leaves", "draws"] = parameter("draws", help=INSTANCES)
     eta: float = parameter(0.1, help="learning rate of a round", at_least=1e-4, at_most=1.0)
-    max_depth: int = parameter(5, help="levels of a tree", at_least=1, at_most=12)
-    n_trees: int = parameter(1, help="new trees a client and round", at_least=1, at_most=100)
-    l2: float = parameter(1.0, help="penalty of squared leaf weights", at_least=0.0)
-    min_child_weight: float = parameter(1.0, help="least sum of Hessians in a leaf", at_least=0.0)
-    subsample: float = parameter(1.0, help="share of rows a tree sees", at_least=0.01, at_most=1.0)
-    colsample: float = parameter(0.3, help="share of features a level sees", at_least=0.01, at_most=1.0)
+    max_depth: int = parameter(5, help="depth of a tree", at_least=1, at_most=12)
+    n_trees: int = parameter(1, help="new trees per node and round", at_least=1, at_most=100)
+    l2: float = parameter(1.0, help="penalty on squared leaf weights", at_least=0.0)
+    min_child_weight: float = parameter(1.0, help="minimum sum of Hessians in a leaf", at_least=0.0)
+    subsample: float = parameter(1.0, help="share of the rows that a tree sees", at_least=0.01, at_most=1.0)
+    colsample: float = parameter(0.3, help="share of the features that a level sees", at_least=0.01, at_most=1.0)
     max_step: float = parameter(2.0, help="largest leaf weight before the learning rate", at_least=0.01)
     thresholds: Literal["between", "values"] = parameter(
         "between", help="splits at values of rows ('values'), or beside them where the rows are anonymised ('between')"
@@ -80,7 +82,7 @@ class BoostedTrees(Model):
             booster.update(matrix, i)
         width = rows.width
         grown = read_trees(bytes(booster.save_raw("json")), n_features=width, limits=self.update_limits()).trees
-        # moving the thresholds of raw rows would hide from the eye what they still tell
+        # moving the thresholds of raw rows would only disguise what they still reveal
         if self.thresholds == "between" and promises_something(data):
             grown = [between_values(tree, matrix, rows.smallest[instance]) for tree in grown]
         return Update([_array(write_trees([*head, *grown], n_features=width))], len(data.target))
@@ -98,7 +100,7 @@ class BoostedTrees(Model):
         return np.asarray(0.5 * (1.0 + np.tanh(0.5 * margin)))
 
     def update_limits(self) -> TreeLimits:
-        """What an update of a client with these settings can hold."""
+        """What an update of a node with these settings can hold."""
         nodes = 2 ** (self.max_depth + 1) - 1
         return TreeLimits(
             max_trees=self.n_trees,
@@ -121,7 +123,7 @@ class BoostedTrees(Model):
         )
 
     def merge_trees(self, model: TreeModel, updates: Sequence[Sequence[Tree]], weights: Sequence[float]) -> None:
-        """Add a round's trees to the global model, each client's scaled by its share of the examples."""
+        """Add a round's trees to the global model, each node's scaled by its share of the examples."""
         model.append(updates, weights)
 
     def change_step(
@@ -140,8 +142,6 @@ class BoostedTrees(Model):
             value[tree.leaves] = change(tree.value[tree.leaves])
             changed.append(replace(tree, value=value))
         return [_array(write_trees(changed, n_features=width))]
-
-    # ---- inside ---------------------------------------------------------------------------------
 
     def _head(self, rows: ScoredRows, target: TargetArray) -> list[Tree]:
         """Trees that come before those a round grows: none."""
@@ -176,7 +176,7 @@ class BoostedTrees(Model):
 
 
 class ScoredRows:
-    """Rows with the margin the trees counted so far give them; each instance of the rows is one matrix.
+    """Rows with the margin that the trees counted so far give them; each instance of the rows is one matrix.
 
     The margins live in the matrices as xgboost's base margin, to which training and prediction add.
     """
@@ -196,7 +196,7 @@ class ScoredRows:
             matrix.set_base_margin(np.zeros(matrix.num_row(), dtype=np.float32))
 
     def add(self, received: ReceivedTrees) -> None:
-        """Count trees that follow those counted before; trees from the first on are counted afresh."""
+        """Count trees that follow those counted before; a model from its first tree on is counted from scratch."""
         if received.first_tree == 0:
             self._forget()
         elif (received.first_tree, received.before) != (self.n_trees, self.digest):
@@ -213,7 +213,7 @@ class ScoredRows:
         self.digest = digest_of(received.trees, self.digest)
 
 
-# in a simulation all clients of a round receive the same bytes
+# in a simulation all nodes of a round receive the same bytes
 @lru_cache(maxsize=2)
 def _read(data: bytes, n_features: int, limits: TreeLimits) -> ReceivedTrees:
     return read_trees(data, n_features=n_features, limits=limits)
@@ -232,12 +232,6 @@ def _array(data: bytes) -> AnyArray:
     return np.frombuffer(data, dtype=np.uint8)
 
 
-# ---- Thresholds ----------------------------------------------------------------------------------
-
-#: the golden section: of two numbers with few digits it gives no third one
-SECTION = (5**0.5 - 1) / 2
-
-
 def between_values(tree: Tree, matrix: DMatrix, smallest: FeatureArray) -> Tree:
     r"""The tree with every threshold moved towards the next lower cut of xgboost's histogram.
 
@@ -250,7 +244,7 @@ def between_values(tree: Tree, matrix: DMatrix, smallest: FeatureArray) -> Tree:
     ----------
     tree : grown on the matrix.
     matrix : the rows; xgboost keeps its cuts there.
-    smallest : smallest value of every feature, for xgboost puts its lowest cut far below.
+    smallest : smallest value of every feature, as xgboost puts its lowest cut far below.
     """
     ends, cuts = matrix.get_quantile_cut()
     inner = np.flatnonzero(~tree.leaves)
@@ -263,6 +257,6 @@ def between_values(tree: Tree, matrix: DMatrix, smallest: FeatureArray) -> Tree:
 
 
 def _between(low: float, high: float) -> np.float32:
-    # of two neighbouring floats there is none between
+    # there is no float between two neighbouring ones
     point = np.float32(low + SECTION * (high - low))
     return point if low < point <= high else np.float32(high)

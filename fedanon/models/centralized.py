@@ -1,4 +1,4 @@
-"""The classifiers of the centralized figures: a table in one place, scikit-learn's and xgboost's own estimators."""
+"""Classifiers of the centralized figures: all rows in one place, scikit-learn's and xgboost's own estimators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Encoding: tables and releases as features; their number and meaning depend on the schema alone.
+"""Encoding: tables and releases as features, whose number and meaning depend only on the schema.
 
 Every node of a federation that shares the schema shares the encoding: nothing is fitted to data.
 """
@@ -32,7 +32,7 @@ class Encoding:
     """Which columns become features, and how; build it with :meth:`from_schema`.
 
     A numeric column is one feature, (x - low) / (high - low) of its declared range, an interval counting as its middle.
-    A categorical column has one feature a leaf of its taxonomy; a node spreads the weight 1 evenly over its leaves.
+    A categorical column has one feature per leaf of its taxonomy; a node spreads the weight 1 evenly over its leaves.
     """
 
     attributes: tuple[Numeric | Categorical, ...]
@@ -91,14 +91,12 @@ class Encoding:
             features[:, place] = column.draw(published.select(rows), rng)
         return features
 
-    # ---- inside ---------------------------------------------------------------------------------
-
     @cached_property
     def _columns(self) -> tuple[NumericColumn | CategoricalColumn, ...]:
         return tuple(NumericColumn(a) if isinstance(a, Numeric) else CategoricalColumn(a) for a in self.attributes)
 
     def _placed(self, n_rows: int) -> Iterable[tuple[NumericColumn | CategoricalColumn, slice]]:
-        """Every column and where its features stand; nothing where there is no row to encode."""
+        """Every column and the place of its features; nothing if there is no row to encode."""
         ends = np.cumsum([len(column.names) for column in self._columns]).tolist()
         places = [slice(start, end) for start, end in zip([0, *ends], ends, strict=False)]
         return zip(self._columns, places, strict=True) if n_rows else ()
@@ -135,7 +133,7 @@ def _n_kept(release: Release) -> int:
 
 
 def _distinct_weights(column: Column, cells: Cells) -> FeatureArray:
-    """Weights of cells; a release has many more groups than nodes, so those of a taxonomy are computed once a node."""
+    """Weights of cells; a release has many more groups than nodes, so those of a taxonomy are computed per node."""
     if not isinstance(cells, Nodes):
         return column.weights(cells)
     nodes = np.arange(len(cells.hierarchy.labels), dtype=np.int32)
@@ -148,7 +146,7 @@ def _table_cells(table: Table, outside: list[Numeric | Categorical]) -> dict[str
 
 
 def _frame_cells(frame: pd.DataFrame, attributes: list[Numeric | Categorical], schema: Schema) -> dict[str, RowCells]:
-    """Cells of columns that are carried along as they are: coded like the quasi-identifiers of a table."""
+    """Cells of columns that are published as they are, coded like the quasi-identifiers of a table."""
     if not attributes or len(frame) == 0:
         return {}
     names = [a.name for a in attributes]
@@ -165,8 +163,8 @@ def _own_cells(column: CodedColumn) -> Cells:
 
 # ---- Columns of an encoding ----------------------------------------------------------------------
 #
-# Both kinds read cells of any generality: a raw value is a cell of one point. A missing value tells as much as the
-# whole domain does, so it is encoded as the widest cell; the width of a column therefore never depends on the data.
+# Both kinds read cells of any generality: a raw value is a cell of one point. A missing value says as much as the whole
+# domain does, so it is encoded as the widest cell; the width of a column therefore never depends on the data.
 
 
 class Column(Protocol):
@@ -229,7 +227,7 @@ class NumericColumn:
 
 @dataclass(frozen=True)
 class CategoricalColumn:
-    """One feature a value of the taxonomy; a node spreads its weight evenly over the values below it."""
+    """One feature per value of the taxonomy; a node spreads its weight evenly over the values below it."""
 
     attribute: Categorical
 

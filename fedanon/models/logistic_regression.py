@@ -1,4 +1,4 @@
-"""Logistic regression by bounded Newton steps, with numpy alone."""
+"""Logistic regression by bounded Newton steps, or by noisy gradient steps that hide every single record; numpy only."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class LogisticRegression(Model):
     .. math:: \theta \leftarrow \theta - (\tfrac{1}{4n} X^T X + \Lambda)^{-1} \nabla(\theta)
 
     The matrix bounds the Hessian of any logistic regression on X (Böhning & Lindsay 1988): no step size has to be
-    chosen, no step can overshoot, and it is inverted once a run, so that a round costs a few products with X.
+    chosen, no step can overshoot, and it is inverted once per run, so that a round costs a few products with X.
     """
 
     name = "lr"
     aggregation = "mean"
 
-    l2: float = parameter(1e-4, help="weight of the squared coefficients", at_least=1e-9)
-    steps: int = parameter(3, help="local steps a round", at_least=1)
+    l2: float = parameter(1e-4, help="penalty on squared coefficients", at_least=1e-9)
+    steps: int = parameter(3, help="local steps per round", at_least=1)
     mu: float = parameter(0.0, help="weight of the distance to the global parameters (FedProx)", at_least=0.0)
 
     def initial(self, width: int) -> Parameters:
@@ -97,14 +97,6 @@ class LogisticRegression(Model):
         return np.asarray(np.linalg.inv(bound), dtype=np.float64)
 
 
-def _sigmoid(scores: AnyArray) -> FloatArray:
-    # written with tanh, which cannot overflow
-    return np.asarray(0.5 * (1.0 + np.tanh(0.5 * scores)), dtype=np.float64)
-
-
-# ---- Logistic regression by gradient steps of which no single record can be seen -----------------
-
-
 @dataclass(frozen=True, kw_only=True)
 class PrivateDescent:
     r"""Noisy gradient descent on all rows (Abadi et al. 2016, without sampling).
@@ -116,7 +108,7 @@ class PrivateDescent:
 
     Parameters
     ----------
-    model : its penalties and its number of steps a round.
+    model : the model, for its penalties and its number of steps per round.
     clip : C, the largest norm of a record's gradient.
     noise_multiplier : z.
     learning_rate : eta.
@@ -160,3 +152,8 @@ def clipped_sum(
     residual = 0.5 * (1.0 + np.tanh(0.5 * (design @ point))) - target
     size = np.abs(residual) * norms
     return np.asarray((residual * np.minimum(1.0, clip / np.maximum(size, clip))) @ design)
+
+
+def _sigmoid(scores: AnyArray) -> FloatArray:
+    # written with tanh, which cannot overflow
+    return np.asarray(0.5 * (1.0 + np.tanh(0.5 * scores)), dtype=np.float64)

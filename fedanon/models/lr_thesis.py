@@ -1,4 +1,4 @@
-"""Logistic regression as the thesis's code trained it: one pass of SAGA a round. For reproduction only."""
+"""Logistic regression as the thesis's code trained it: one pass of SAGA per round. For reproduction only."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from fedanon.types import FeatureArray, FloatArray, Rng
 @MODELS.register("lr_thesis")
 @dataclass(frozen=True, kw_only=True)
 class ThesisLogisticRegression(Model):
-    """scikit-learn's LogisticRegression (L2, C=1) with one pass a round, warm-started from the global parameters.
+    """scikit-learn's LogisticRegression (L2, C=1) with one pass per round, warm-started from the global parameters.
 
     The thesis's code set numpy's global seed before every fit, so every pass visits the rows in the same order; here
-    the same order comes from ``order_seed``.
+    ``order_seed`` gives that order.
     """
 
     name = "lr_thesis"

@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 class MultilayerPerceptron(Model):
     """Hidden layers with ReLU, trained with Adam; parameters: weights (out, in) and bias (out,) of each layer in turn.
 
-    Adam starts afresh in every round, so that nothing but the parameters passes from one round to the next. One thread:
-    with the same seed a run gives the same bits.
+    Adam starts from scratch in every round, so that only the parameters pass from one round to the next. With one
+    thread and the same seed a run gives the same bits.
     """
 
     name = "mlp"
     aggregation = "mean"
 
-    hidden: int = parameter(32, help="units of a hidden layer", at_least=1, at_most=4096)
-    layers: int = parameter(1, help="hidden layers", at_least=1, at_most=8)
-    epochs: int = parameter(1, help="local passes over the rows a round", at_least=1)
-    batch_size: int = parameter(64, help="rows of a step", at_least=1)
+    hidden: int = parameter(32, help="units per hidden layer", at_least=1, at_most=4096)
+    layers: int = parameter(1, help="number of hidden layers", at_least=1, at_most=8)
+    epochs: int = parameter(1, help="local passes over the rows per round", at_least=1)
+    batch_size: int = parameter(64, help="rows per step", at_least=1)
     learning_rate: float = parameter(1e-3, help="learning rate of Adam", at_least=1e-6)
     l2: float = parameter(1e-4, help="weight decay", at_least=0.0)
     mu: float = parameter(0.0, help="weight of the distance to the global parameters (FedProx)", at_least=0.0)

@@ -16,27 +16,27 @@ Average = Literal["positive", "macro"]
 
 
 def accuracy(truth: AnyArray, labels: AnyArray) -> float:
-    """Share of right labels."""
+    """Share of correct labels."""
     return float(np.mean(truth == labels))
 
 
 def precision(truth: AnyArray, labels: AnyArray, average: Average = "positive") -> float:
-    """Share of right ones among those labelled positive; 'macro' is the mean over both classes."""
-    return _averaged(lambda c: _ratio(c.hit, c.said), truth, labels, average)
+    """Share of true positives among the rows labelled positive; 'macro' is the mean over both classes."""
+    return _averaged(lambda c: _ratio(c.true, c.labelled), truth, labels, average)
 
 
 def recall(truth: AnyArray, labels: AnyArray, average: Average = "positive") -> float:
     """Share of the positives that are found; 'macro' is the mean over both classes."""
-    return _averaged(lambda c: _ratio(c.hit, c.held), truth, labels, average)
+    return _averaged(lambda c: _ratio(c.true, c.actual), truth, labels, average)
 
 
 def f1(truth: AnyArray, labels: AnyArray, average: Average = "positive") -> float:
     """Harmonic mean of precision and recall; 'macro' is the mean over both classes."""
-    return _averaged(lambda c: _ratio(2 * c.hit, c.said + c.held), truth, labels, average)
+    return _averaged(lambda c: _ratio(2 * c.true, c.labelled + c.actual), truth, labels, average)
 
 
 def auc(truth: AnyArray, scores: AnyArray) -> float:
-    """Area under the ROC curve: the chance that a positive scores above a negative, ties counting half.
+    """Area under the ROC curve: the probability that a positive scores above a negative, ties counting half.
 
     Mann-Whitney: (sum of the positives' ranks - p (p + 1) / 2) / (p n), ties at their mean rank; NaN with one class.
     """
@@ -51,7 +51,7 @@ def auc(truth: AnyArray, scores: AnyArray) -> float:
 
 
 def log_loss(truth: AnyArray, probability: AnyArray) -> float:
-    """Mean negative log-likelihood; probabilities are kept away from 0 and 1 by the float spacing."""
+    """Mean negative log-likelihood; probabilities are kept the float spacing away from 0 and 1."""
     clear = np.finfo(np.float64).eps
     p = np.clip(np.asarray(probability, dtype=np.float64), clear, 1 - clear)
     return float(-np.mean(np.where(np.asarray(truth) == 1, np.log(p), np.log1p(-p))))
@@ -78,11 +78,11 @@ def classification_scores(truth: AnyArray, labels: AnyArray, probability: AnyArr
 
 
 class _Counts(NamedTuple):
-    """Of one class: rows labelled so rightly, rows labelled so, rows that are so."""
+    """Of one class: its rows that are labelled so, all rows labelled so, all its rows."""
 
-    hit: int
-    said: int
-    held: int
+    true: int
+    labelled: int
+    actual: int
 
 
 def _averaged(score: Callable[[_Counts], float], truth: AnyArray, labels: AnyArray, average: Average) -> float:
@@ -90,8 +90,8 @@ def _averaged(score: Callable[[_Counts], float], truth: AnyArray, labels: AnyArr
     return float(np.mean([score(_counts(truth == c, labels == c)) for c in classes]))
 
 
-def _counts(held: AnyArray, said: AnyArray) -> _Counts:
-    return _Counts(int((held & said).sum()), int(said.sum()), int(held.sum()))
+def _counts(actual: AnyArray, labelled: AnyArray) -> _Counts:
+    return _Counts(int((actual & labelled).sum()), int(labelled.sum()), int(actual.sum()))
 
 
 def _ratio(part: float, whole: float) -> float:

@@ -1,6 +1,6 @@
-"""Encodings of the published values themselves, as the thesis's experiments had them.
+"""Encodings of the published values themselves, as in the thesis's experiments.
 
-They are fitted to one release, so two clients' features differ in number and meaning; kept to reproduce its figures.
+They are fitted to one release, so the features of two nodes differ in number and meaning; kept to reproduce figures.
 Use :class:`fedanon.models.encoding.Encoding` for everything else.
 """
 
@@ -41,7 +41,7 @@ def one_hot_published(release: Release, *, unknown: float = 50.5) -> FloatArray:
 
 
 def label_codes(release: Release) -> FloatArray:
-    """One column a quasi-identifier: numbers as they are, texts as their place in the release's alphabetical list.
+    """One column per quasi-identifier: numbers as they are, texts as their place in the release's alphabetical list.
 
     '*' in a numeric column counts as the middle of its declared range.
     """

@@ -1,7 +1,7 @@
-"""Reading trees that came over the wire: everything is checked before xgboost sees it.
+"""Reading trees that came over the wire, all of it checked before xgboost sees it; and the model they make.
 
 xgboost trusts its input: a split on a feature that does not exist, or a child that points back to the root, crashes the
-process that predicts. What passes here is rebuilt from plain arrays, so nothing a client wrote reaches xgboost as text.
+process that predicts. What passes here is rebuilt from plain arrays, so no text of another node reaches xgboost.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from fedanon.types import AnyArray, FeatureArray, IntArray
 
 @dataclass(frozen=True, kw_only=True)
 class TreeLimits:
-    """What is accepted: numbers of trees, of nodes and levels in each, bytes in all, and the size of a leaf weight."""
+    """What is accepted: numbers of trees, of nodes and levels in each, total bytes, and the size of a leaf weight."""
 
     min_trees: int = 1
     max_trees: int
@@ -38,11 +38,6 @@ class ReceivedTrees:
     trees: list[Tree] = field(repr=False)
     first_tree: int = 0
     before: str = ""
-
-
-def validate_trees(data: bytes, *, n_features: int, limits: TreeLimits) -> None:
-    """Raise UpdateRejectedError unless ``data`` is a sound model within ``limits``."""
-    read_trees(data, n_features=n_features, limits=limits)
 
 
 def read_trees(data: bytes, *, n_features: int, limits: TreeLimits) -> ReceivedTrees:
@@ -72,21 +67,21 @@ def read_trees(data: bytes, *, n_features: int, limits: TreeLimits) -> ReceivedT
     return ReceivedTrees(read, *_beginning(learner))
 
 
-# ---- the document --------------------------------------------------------------------------------
+# ---- The document --------------------------------------------------------------------------------
 
 
 def _reject(reason: str) -> NoReturn:
-    raise UpdateRejectedError(f"The trees are refused: {reason}.")
+    raise UpdateRejectedError(f"The trees are rejected: {reason}.")
 
 
 def _parse(data: bytes) -> Any:
     try:
-        return json.loads(data, parse_constant=_refuse_constant)
+        return json.loads(data, parse_constant=_reject_constant)
     except (ValueError, RecursionError):
         _reject("it is not JSON, or nested too deeply")
 
 
-def _refuse_constant(name: str) -> NoReturn:
+def _reject_constant(name: str) -> NoReturn:
     _reject(f"it holds {name}")
 
 
@@ -140,7 +135,7 @@ def _score(text: Any) -> float | None:
         return None
 
 
-# ---- one tree ------------------------------------------------------------------------------------
+# ---- One tree ------------------------------------------------------------------------------------
 
 
 def _tree(document: Any, place: int, n_features: int, limits: TreeLimits) -> Tree:
@@ -228,13 +223,16 @@ def _check_contents(tree: Tree, n_features: int, max_weight: float) -> None:
         _reject("a default direction is neither left nor right")
 
 
+# ---- The global model ----------------------------------------------------------------------------
+
+
 @dataclass
 class TreeModel:
-    """All trees in the order in which they were added.
+    """All trees of a global model in the order in which they were added.
 
-    A client that keeps its margins needs the trees it has not seen only, so a round's message need not grow with the
-    round number: ``to_bytes(first_tree=n)`` leaves out the first n. ``to_bytes()`` serves any client, also one that
-    missed rounds or kept margins of a run that was resumed from an older checkpoint: it starts afresh.
+    A node that keeps its margins needs only the trees it has not seen, so messages need not grow with the number of
+    rounds: ``to_bytes(first_tree=n)`` leaves out the first n. ``to_bytes()`` serves any node, also one that missed
+    rounds or kept margins of a run that was resumed from an older checkpoint: it starts from scratch.
     """
 
     n_features: int
@@ -249,15 +247,15 @@ class TreeModel:
         return len(self.trees)
 
     def append(self, updates: Sequence[Sequence[Tree]], weights: Sequence[float]) -> None:
-        """Add the new trees of a round's clients.
+        """Add the new trees of a round's nodes.
 
-        Each client's leaf weights are multiplied by its share of ``weights`` (its number of examples), so that a round
-        moves the model by the mean of the clients' steps. Without that, as in Flower's bagging, ten clients with the
-        learning rate .1 take one step of rate 1.0. A single client (cyclic training) has the share 1.
+        Each node's leaf weights are multiplied by its share of ``weights`` (its number of examples), so that a round
+        moves the model by the mean of the nodes' steps. Without that, as in Flower's bagging, ten nodes with the
+        learning rate .1 take one step of rate 1.0. A single node (cyclic training) has the share 1.
         """
         shares = np.asarray(weights, dtype=np.float64)
         if len(shares) != len(updates) or not np.isfinite(shares).all() or (shares < 0).any() or shares.sum() <= 0:
-            raise ConfigError("The weights must be finite, not negative and not all zero, one an update.")
+            raise ConfigError("The weights must be finite, not negative and not all zero, one per update.")
         for trees, share in zip(updates, shares / shares.sum(), strict=True):
             self.extend(tree.scaled(share) for tree in trees)
 
@@ -268,7 +266,7 @@ class TreeModel:
             self._digests.append(digest_of([tree], self._digests[-1]))
 
     def to_bytes(self, first_tree: int = 0) -> bytes:
-        """The trees from ``first_tree`` on, as JSON that says where they begin."""
+        """The trees from ``first_tree`` on, as JSON that also holds where they begin."""
         rest, before = self.trees[first_tree:], self._digests[first_tree]
         return write_trees(rest, n_features=self.n_features, first_tree=first_tree, before=before)
 
@@ -280,12 +278,3 @@ class TreeModel:
     def from_bytes(cls, data: bytes, *, n_features: int, limits: TreeLimits) -> TreeModel:
         """Read a whole model, such as a checkpoint."""
         return cls(n_features, read_trees(data, n_features=n_features, limits=limits).trees)
-
-
-def combine(
-    model: bytes, updates: Sequence[bytes], weights: Sequence[float], *, n_features: int, limits: TreeLimits
-) -> bytes:
-    """The model with the trees of the updates added: what :class:`TreeModel` does, for a caller that keeps bytes."""
-    grown = TreeModel.from_bytes(model, n_features=n_features, limits=limits)
-    grown.append([read_trees(u, n_features=n_features, limits=limits).trees for u in updates], weights)
-    return grown.to_bytes()

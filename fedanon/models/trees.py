@@ -1,7 +1,7 @@
 """Trees: what prediction needs of a boosted tree, and how it is written for the wire and for xgboost.
 
 What travels is the JSON of an xgboost model, so that any xgboost >= 2.0 can read it, with all that prediction does not
-need set to zero: the weights and Hessians that xgboost stores would tell how many people fall into each leaf.
+need set to zero: the weights and Hessians that xgboost stores would reveal how many people fall into each leaf.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from fedanon.types import BoolArray, FeatureArray, IntArray
+from fedanon.types import BoolArray, IntArray
 
 OBJECTIVE = "binary:logistic"
 BASE_SCORE = 0.5
-#: attributes that say where in the global model the written trees begin, and the digest of the trees before them
+#: attributes that hold where in the global model the written trees begin, and the digest of the trees before them
 FIRST_TREE = "fedanon_first_tree"
 BEFORE = "fedanon_before"
 #: what xgboost writes as the parent of a root
@@ -43,7 +44,7 @@ class Tree:
     Parameters
     ----------
     left, right : children of each node, -1 at a leaf.
-    feature : the feature an inner node asks for.
+    feature : the feature that an inner node compares.
     value : the threshold of an inner node (below it goes left), the weight of a leaf.
     default_left : whether a missing feature goes left.
     """
@@ -51,7 +52,7 @@ class Tree:
     left: IntArray
     right: IntArray
     feature: IntArray
-    value: FeatureArray
+    value: NDArray[np.float32]
     default_left: IntArray
 
     @classmethod

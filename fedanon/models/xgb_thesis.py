@@ -1,4 +1,4 @@
-"""Gradient-boosted trees as the thesis's code trained them: Flower's bagging. For reproduction only."""
+"""Gradient-boosted trees as the thesis's code trained them, by Flower's bagging. For reproduction only."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class ThesisTrees(BoostedTrees):
     """Flower's `FedXgbBagging` with the settings of its introductory example, which the thesis's code kept.
 
-    All new trees are added with their full weight, so two clients with the learning rate .1 take one step of rate .2.
+    All new trees are added with their full weight, so two nodes with the learning rate .1 take one step of rate .2.
     The base score is not set: xgboost takes the share of positives of the rows it sees first, and Flower keeps that of
     the first reply. Here it is a tree of one leaf, the log-odds of that share, at the head of the first updates.
     """
@@ -33,8 +33,8 @@ class ThesisTrees(BoostedTrees):
     name = "xgb_thesis"
 
     instances: Literal["leaves", "draws"] = parameter("leaves", help=INSTANCES)
-    max_depth: int = parameter(8, help="levels of a tree", at_least=1, at_most=12)
-    colsample: float = parameter(1.0, help="share of features a level sees", at_least=0.01, at_most=1.0)
+    max_depth: int = parameter(8, help="depth of a tree", at_least=1, at_most=12)
+    colsample: float = parameter(1.0, help="share of the features that a level sees", at_least=0.01, at_most=1.0)
     max_step: float = parameter(100.0, help="largest leaf weight before the learning rate; here, no limit", at_least=1)
     thresholds: Literal["between", "values"] = parameter("values", help="as xgboost writes them")
 
@@ -43,14 +43,14 @@ class ThesisTrees(BoostedTrees):
         return replace(super().update_limits(), max_trees=self.n_trees + 1)
 
     def merge_trees(self, model: TreeModel, updates: Sequence[Sequence[Tree]], weights: Sequence[float]) -> None:
-        """All trees as they are, but only the first client's base score."""
+        """All trees as they are, but only the first node's base score."""
         first, *others = updates
         model.extend([*first, *(tree for trees in others for tree in trees[-self.n_trees :])])
 
     def _head(self, rows: ScoredRows, target: TargetArray) -> list[Tree]:
         if rows.n_trees:
             return []
-        # a client of one class has a finite base score too
+        # a node with one class only has a finite base score too
         share = np.clip(target.mean(), 0.5 / len(target), 1 - 0.5 / len(target))
         base = Tree.leaf(float(np.log(share / (1 - share))))
         rows.add(ReceivedTrees([base]))

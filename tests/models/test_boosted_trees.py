@@ -8,7 +8,7 @@ import pytest
 from fedanon.errors import ConfigError, UpdateRejectedError
 from fedanon.models.base import LocalState
 from fedanon.models.boosted_trees import BoostedTrees
-from fedanon.models.tree_validation import TreeModel, combine, read_trees
+from fedanon.models.tree_validation import TreeModel, read_trees
 from fedanon.models.trees import Tree
 
 xgboost = pytest.importorskip("xgboost")
@@ -104,13 +104,15 @@ def test_combined_margin_is_the_weighted_sum() -> None:
         for data in sets
     ]
     sent = [update.parameters[0].tobytes() for update in updates]
-    start = model.initial(WIDTH)[0].tobytes()
-    data = combine(start, sent, [30, 10], n_features=WIDTH, limits=model.model_limits())
+    limits = model.model_limits()
+    grown = [read_trees(data, n_features=WIDTH, limits=limits).trees for data in sent]
+    united = TreeModel.from_bytes(model.initial(WIDTH)[0].tobytes(), n_features=WIDTH, limits=limits)
+    united.append(grown, [30, 10])
     features = sets[0].features(0)
     expected = 0.75 * margins(sent[0], features) + 0.25 * margins(sent[1], features)
-    np.testing.assert_allclose(margins(data, features), expected, atol=1e-6)
-    again = combine(data, sent, [1, 1], n_features=WIDTH, limits=model.model_limits())
-    assert len(TreeModel.from_bytes(again, n_features=WIDTH, limits=model.model_limits())) == 8
+    np.testing.assert_allclose(margins(united.to_bytes(), features), expected, atol=1e-6)
+    united.append(grown, [1, 1])
+    assert len(TreeModel.from_bytes(united.to_bytes(), n_features=WIDTH, limits=limits)) == 8
 
 
 @pytest.mark.parametrize("weights", [[1.0], [1.0, -1.0], [0.0, 0.0], [1.0, float("nan")], [1.0, float("inf")]])

@@ -216,7 +216,7 @@ def _cheapest_class(costs, classes, near, k, state, record, but):
 
 @njit(cache=True)
 def _create(costs, classes, near, k, record, limit, work):
-    """A new class round a record, of near records that their classes can spare; undone if it costs too much."""
+    """A new class around a record, of near records that their classes can spare; undone if it costs too much."""
     if classes.free[-1] == 0 or not feasible(classes, k, classes.label[record], record, -1):
         return 0.0
     spare = _spare_records(classes, near, k, record, work.record)

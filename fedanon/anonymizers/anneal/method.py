@@ -1,4 +1,4 @@
-"""Annealing: local search over classes of k to 2k - 1 records, for least NCP or least squared error."""
+"""Annealing: a local search over classes of k to 2k - 1 records, for the least NCP or the least squared error."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from fedanon.types import IntArray, Rng
 
 #: chosen on Tarragona, Census and one part of Adult
 COOLING = {"ncp": Cooling(0.4, 0.015, 0.05), "sse": Cooling(0.3, 0.04, 0.02)}
-#: first temperature of a run that starts from what earlier runs have been joined to
+#: first temperature of a run that starts from earlier runs joined into one partition
 MILD = 0.12
-#: parts of the budget where runs are joined: all independent runs, each of the milder ones, each joining
+#: shares of the budget where runs are joined: all independent runs, each milder run, each joining
 INDEPENDENT, MILDER, JOINING = 0.55, (0.15, 0.15), 0.05
 
 
@@ -47,13 +47,15 @@ class Anneal(KAnonymizer):
         "auto", help="'ncp' (auto) keeps values true; 'sse' publishes means of numeric columns"
     )
     seconds: float = parameter(
-        5.0, help="wall time of the search; unless the table is tiny the release differs between machines", at_least=0.0
+        5.0,
+        help="wall time of the search; the release differs between machines unless the table is tiny",
+        at_least=0.0,
     )
     iterations: int | None = parameter(
         None, help="number of trials, in place of seconds: the same seed gives the same release", at_least=0
     )
-    restarts: int = parameter(1, help="independent runs that share the budget, the best kept", at_least=1)
-    recombine: bool = parameter(False, help="join the classes of all restarts and search on from there (needs scipy)")
+    restarts: int = parameter(1, help="independent runs that share the budget; the best is kept", at_least=1)
+    recombine: bool = parameter(False, help="join the classes of all restarts and continue from there (needs scipy)")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -89,7 +91,7 @@ class Anneal(KAnonymizer):
         return _best_of(runs), runs[-1].stopped
 
     def _joined(self, problem: Problem, rng: Rng) -> tuple[IntArray, bool]:
-        """Independent runs joined to one partition, from which milder runs start, each joined with all before."""
+        """Independent runs joined into one partition, from which milder runs start, each joined with all before."""
         runs = self._runs(problem, rng, INDEPENDENT)
         used = INDEPENDENT
         for share in MILDER:

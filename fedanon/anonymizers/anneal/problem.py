@@ -1,4 +1,8 @@
-"""What the annealer works on: records in a canonical order, a first partition and lists of near records."""
+"""What the annealer works on: records in a canonical order, a first partition, lists of near records, and rules.
+
+Privacy models become rules that the annealer keeps at every step, and the first partition keeps them too. Models that
+no rule can express are left to the repair after the search.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,7 @@ from fedanon.privacy.sensitive import KINDS, Counter, CountRule, SensitiveModel
 from fedanon.release.release import Claim
 from fedanon.types import AnyArray, FloatArray, IntArray, Rng
 
-#: nearest records are found among all others up to this many distinct records, beyond in blocks of this size
+#: up to this many distinct records, nearest ones are found among all others; beyond, in blocks of this size
 BLOCK = 2048
 ROUNDS = 3
 #: up to this many records a start may take time quadratic in their number
@@ -32,13 +36,13 @@ class Problem:
 
     Parameters
     ----------
-    k : least size of a class.
+    k : minimum number of records in a class.
     costs : the objective, over the records in canonical order.
     near : near records and the unit of temperature.
     start : class of every record.
-    unit : loss of a release (NCP, or IL in per cent) for every unit of cost.
-    rules : what classes keep beyond their size; ``start`` keeps them.
-    largest : most records of a class.
+    unit : loss of a release (NCP, or IL in per cent) per unit of cost.
+    rules : what classes must satisfy beyond their size; ``start`` satisfies them.
+    largest : maximum number of records in a class.
     """
 
     k: int
@@ -55,7 +59,7 @@ class Problem:
         return len(self.start)
 
     def classes(self) -> Any:
-        """Room for a partition."""
+        """Memory for a partition."""
         from fedanon.anonymizers.anneal._costs import Classes
 
         most = self.n // self.k + 1
@@ -71,7 +75,7 @@ class Problem:
 
 
 def make_problem(table: Table, objective: Literal["ncp", "sse"], k: int, claim: Claim | None, rng: Rng) -> Problem:
-    """Least loss among the partitions that keep ``claim``, so far as rules can express it."""
+    """The search for the least loss among the partitions that satisfy ``claim``, as far as rules can express it."""
     costs, near, start, unit = (_sse_problem if objective == "sse" else _ncp_problem)(table, k, rng)
     start = split_large(start, k)
     rules: tuple[RecordRule, ...] = ()
@@ -135,7 +139,7 @@ def _with_columns(table: Table, order: AnyArray) -> Table:
     return replace(table, columns=columns, codes=np.ascontiguousarray(table.codes[:, order]))
 
 
-# ---- first partition -----------------------------------------------------------------------------
+# ---- The first partition -------------------------------------------------------------------------
 
 
 def metric_groups(costs: Any, k: int, rng: Rng) -> IntArray:
@@ -150,7 +154,7 @@ def metric_groups(costs: Any, k: int, rng: Rng) -> IntArray:
 
 
 def split_large(labels: AnyArray, k: int) -> IntArray:
-    """Classes of 2k records and more in even parts of k to 2k - 1; neither objective can lose by it."""
+    """Classes of 2k records or more, split into even parts of k to 2k - 1; neither objective can lose by it."""
     groups = Groups.from_labels(labels)
     parts = np.maximum(groups.sizes // k, 1)
     first = np.concatenate([[0], np.cumsum(parts)[:-1]])
@@ -161,7 +165,7 @@ def split_large(labels: AnyArray, k: int) -> IntArray:
     return split
 
 
-# ---- near records --------------------------------------------------------------------------------
+# ---- Near records --------------------------------------------------------------------------------
 
 
 def neighbors(costs: Any, distinct: Groups, k: int, rng: Rng) -> Any:
@@ -189,12 +193,9 @@ def _lookup_size(costs: Any) -> int:
     return len(costs.codes.position) if hasattr(costs, "codes") else 0
 
 
-# ---- Privacy models as rules the annealer keeps at every step, and a start that keeps them -------
-#
-# Models that no rule can express are left to the repair after the search.
+# ---- Rules ---------------------------------------------------------------------------------------
 
-
-#: a rule looks at all values at every step; with more of them the repair after the search is the better way
+#: a rule looks at all values at every step; for more of them the repair after the search is the better way
 MOST_VALUES = 64
 
 
@@ -242,7 +243,7 @@ def keeping_start(table: Table, start: IntArray, claim: Combined) -> IntArray:
 
 
 def kernel_rules(rules: tuple[RecordRule, ...], classes: int) -> Any:
-    """Rules in the form of :mod:`fedanon.anonymizers.anneal._rules`, with room for the counts of so many classes."""
+    """Rules in the form of :mod:`fedanon.anonymizers.anneal._rules`, with memory for the counts of all classes."""
     from fedanon.anonymizers.anneal._rules import NoRules, Rules
 
     if not rules:

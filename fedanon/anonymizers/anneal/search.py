@@ -1,4 +1,4 @@
-"""The annealer's run: a budget in seconds or trials, a cooling schedule, the best partition so far."""
+"""The annealer's runs: a budget in seconds or trials, a cooling schedule, and the recombination of several runs."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from fedanon.data.groups import Groups
 from fedanon.errors import ConfigError
 from fedanon.types import FloatArray, IndexArray, IntArray, Rng
 
-#: a run changes its temperature, looks at the clock and can be stopped this often, but not for fewer trials than LEAST
+#: a run changes its temperature, reads the clock and can be stopped this often, but not for fewer trials than LEAST
 CHUNKS, LEAST = 400, 1000
-#: no chunk is planned to last longer, so that an interrupt is answered
+#: no chunk is planned to take longer, in seconds, so that an interrupt is answered
 LONGEST = 0.25
 #: the last part of a run only goes downhill
 DOWNHILL = 0.02
-#: a trial never takes longer than this, in seconds; for telling whether a small table needs a clock at all
+#: a trial never takes longer than this, in seconds; decides whether a small table needs a clock at all
 SLOWEST_TRIAL = 2e-6
 
 
 class Pace(Protocol):
-    """How far a budget is used and how many trials come next."""
+    """How much of a budget is used, and how many trials come next."""
 
     def share(self) -> float:
         """Used share of the budget; the run ends at 1."""
 
     def steps(self) -> int:
-        """Trials until the next look."""
+        """Number of trials until the next check."""
 
     def count(self, steps: int) -> None:
-        """Note that trials were made."""
+        """Add trials that were made."""
 
 
 @dataclass
@@ -46,7 +46,7 @@ class Trials:
     done: int = 0
 
     def share(self) -> float:
-        """Trials made over all."""
+        """Share of the trials that were made."""
         return self.done / self.total if self.total else 1.0
 
     def steps(self) -> int:
@@ -54,7 +54,7 @@ class Trials:
         return min(max(self.total // CHUNKS, LEAST), self.total - self.done)
 
     def count(self, steps: int) -> None:
-        """Add."""
+        """Add trials that were made."""
         self.done += steps
 
 
@@ -67,23 +67,23 @@ class Seconds:
     began: float = field(default_factory=time.perf_counter)
 
     def share(self) -> float:
-        """Time gone over all."""
+        """Share of the time that has passed."""
         return (time.perf_counter() - self.began) / self.total
 
     def steps(self) -> int:
-        """As many as the trials so far let expect within an even part of the time."""
+        """As many as fit into an even part of the time, judging by the trials so far."""
         gone = time.perf_counter() - self.began
         return max(int(self.done / gone * min(self.total / CHUNKS, LONGEST)), LEAST) if gone else LEAST
 
     def count(self, steps: int) -> None:
-        """Add."""
+        """Add trials that were made."""
         self.done += steps
 
 
 def pace(n: int, seconds: float, iterations: int | None) -> Pace:
     """The budget of one run over ``n`` records.
 
-    No more than n^3 trials: what a small table has to gain is found by then. If these fit into the time on any
+    At most n^3 trials: what there is to gain in a small table is found by then. If these fit into the time on any
     machine, no clock is needed, and the run is the same everywhere.
     """
     most = n**3
@@ -95,7 +95,7 @@ def pace(n: int, seconds: float, iterations: int | None) -> Pace:
 class Cooling(NamedTuple):
     """First and last temperature, in units of a record's local scale, and the share of trials on whole classes.
 
-    The share holds up to k=5; a trial that dissolves or creates a class costs O(k^2), so beyond there are fewer.
+    The share applies up to k=5; a trial that dissolves or creates a class costs O(k^2), so larger k get fewer.
     """
 
     hot: float
@@ -104,7 +104,7 @@ class Cooling(NamedTuple):
 
 
 class Run(NamedTuple):
-    """The best partition a run found, what it costs, and whether it was stopped before its time."""
+    """The best partition that a run found, its cost, and whether the run was stopped early."""
 
     labels: IntArray
     cost: float
@@ -116,8 +116,8 @@ def run(problem: Problem, budget: Pace, cooling: Cooling, rng: Rng) -> Run:
 
     .. math:: T(s) = hot \, (cold / hot)^s
 
-    with s the used share of the budget. The result never costs more than the start, and is what has been found so far
-    if a watcher (:mod:`fedanon.anonymizers.progress`) or the user interrupts.
+    with s the used share of the budget. The result never costs more than the start, and is the best found so far if a
+    watcher (:mod:`fedanon.anonymizers.progress`) or the user interrupts.
     """
     from fedanon.anonymizers.anneal._kernel import anneal, settle
 
@@ -143,12 +143,12 @@ def run(problem: Problem, budget: Pace, cooling: Cooling, rng: Rng) -> Run:
 
 # ---- Recombination -------------------------------------------------------------------------------
 
-#: branch-and-bound nodes where no time limit is given; the same on every machine
+#: number of branch-and-bound nodes where no time limit is given, so that all machines find the same
 NODES = 1000
 
 
 def recombine(problem: Problem, found: Sequence[IntArray], seconds: float | None) -> IntArray | None:
-    r"""Solve set partitioning over all classes of ``found``; None if the time is not enough.
+    r"""Solve set partitioning over all classes of ``found``; returns None if the time is too short.
 
     .. math:: \min \sum_j c_j x_j \quad \text{so that} \quad \sum_{j \ni i} x_j = 1 \text{ for every record } i
 

@@ -1,4 +1,5 @@
-"""Clusters grown round seed records: nearest neighbours, k-member and one-pass k-means."""
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-incomplete-defs
+"""Clusters grown around seed records (nearest neighbours, k-member, one-pass k-means), or split from above (TDG)."""
 
 from __future__ import annotations
 
@@ -7,8 +8,6 @@ from numba import njit
 
 from fedanon.kernels.scan import drop, enlarge, fill_lookup, join_least, k_smallest, point, scan
 from fedanon.kernels.spans import extent_loss, span
-
-# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-incomplete-defs
 
 
 @njit(cache=True)
@@ -153,9 +152,6 @@ def _refill(spans, codes, k, spare, low, high, sizes, labels):
 
 
 # ---- Top-down greedy: split round the two records that are farthest apart, until classes would fall below k ---
-
-
-# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-incomplete-defs
 
 
 ROUNDS = 3

@@ -1,7 +1,7 @@
-"""Clustering: records are gathered round seeds into classes of at least k.
+"""Clustering: records are gathered into classes of at least k that lose little when published together.
 
-Three ways to gather: k nearest neighbours of a random seed (CB, as in the thesis), k-member (Byun et al. 2007) and
-one-pass k-means (OKA, Lin & Wei 2008).
+Classes grow around seeds: the nearest neighbours of a random one (CB, as in the thesis), k-member (Byun et al. 2007)
+and one-pass k-means (OKA, Lin & Wei 2008). Top-down greedy (TDG, Xu et al. 2006) splits them instead.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from fedanon.types import IntArray, Rng
 
 @dataclass(frozen=True, kw_only=True)
 class RecordClustering(KAnonymizer):
-    """Base of the methods that compare records pairwise by the loss of publishing them together."""
+    """Base of the methods that compare records by the loss of publishing them together."""
 
     profile: Literal["default", "thesis"] = parameter(
-        "default", help="'thesis' takes numeric attributes with a hierarchy as categorical"
+        "default", help="'thesis' treats numeric attributes with a hierarchy as categorical"
     )
 
     def plan(self, table: Table, rng: Rng) -> ReleasePlan:
@@ -95,13 +95,10 @@ class OnePassKMeans(RecordClustering):
         return np.asarray(one_pass_clusters(spans, codes, self.k, rng.permutation(len(codes.flat))))
 
 
-# ---- Top-down greedy (TDG) -----------------------------------------------------------------------
-
-
 @ANONYMIZERS.register("tdg")
 @dataclass(frozen=True, kw_only=True)
 class TopDownGreedy(RecordClustering):
-    """Utility-based local recoding (Xu et al. 2006).
+    """Top-down greedy (TDG), utility-based local recoding.
 
     The farthest pair is approached in three rounds; every record goes to the nearer of the two. A side with fewer
     than k takes the nearest records of the other, or the class stays whole, whichever loses less.

@@ -1,6 +1,13 @@
-"""Levels of a column: the ways in which all its values together are generalised, each coarser than the one before.
+"""The generalisation lattice: levels of a column, and the search for the best combination of them.
 
-A taxonomy gives them by its depths. A numeric column without one gets bins of equal width, twice as wide at each level.
+A taxonomy gives a column's levels by its depths. A numeric column without one gets bins of equal width, twice as wide
+at each level.
+
+A node of the lattice takes one level per column. Its loss without suppression is the sum of what its columns lose,
+known at once and never above its true loss. Nodes are tried in the order of this bound until it reaches the best loss
+found, so the answer is exact. Where the rule is monotone, a node that is rejected rejects all finer nodes: as in Flash
+(Kohlmayer, Prasser et al. 2012) the boundary is found by bisection along chains, and whole parts of the lattice are
+never looked at.
 """
 
 from __future__ import annotations
@@ -10,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fedanon.anonymizers.base import own_cells
 from fedanon.data.cells import Cells, Intervals, Nodes, whole_range
@@ -17,7 +25,7 @@ from fedanon.data.hierarchy import Hierarchy
 from fedanon.data.schema import Numeric
 from fedanon.data.table import CodedColumn, Table
 from fedanon.release.recoding import ColumnRecoder
-from fedanon.types import FloatArray, IntArray, TargetArray
+from fedanon.types import FloatArray, IntArray
 
 Objective = Literal["ncp", "arx"]
 
@@ -28,10 +36,10 @@ class Level:
 
     Parameters
     ----------
-    recode : gives the cells of the codes of a column.
+    recode : the cells of the codes of a column.
     blocks : number of the cell of each code.
     count : number of different cells.
-    loss : of publishing each code by its cell, from 0 to 1.
+    loss : loss of publishing each code by its cell, 0 to 1.
     """
 
     recode: ColumnRecoder
@@ -41,7 +49,7 @@ class Level:
 
 
 def column_levels(table: Table, column: CodedColumn, *, objective: Objective, numeric_levels: int) -> list[Level]:
-    """The levels of a column from its own values to one cell for all; levels that add nothing are left out."""
+    """The levels of a column from its own values to one cell for all; levels that change nothing are left out."""
     levels: list[Level] = []
     for recode, loss in _recodings(table, column, objective, numeric_levels):
         _, blocks = np.unique(recode(column).keys(), axis=0, return_inverse=True)
@@ -161,18 +169,12 @@ def _spells_numbers(hierarchy: Hierarchy) -> bool:
         return False
 
 
-# ---- The best node of a generalisation lattice ---------------------------------------------------
-#
-# A node's loss without suppression is a sum of what its columns lose, known at once and never above its true loss.
-# Nodes are tried in the order of this bound until it reaches the best loss found, so that the answer is exact. Where
-# the rule is monotone, what is refused refuses all finer nodes: as in Flash (Kohlmayer, Prasser et al. 2012) the
-# boundary is found by bisection along chains, and whole parts of the lattice are never looked at.
-
+# ---- The search for the best node ----------------------------------------------------------------
 
 Node = tuple[int, ...]
-#: the loss of a node, or None if the rule refuses it
+#: the loss of a node, or None if the rule rejects it
 Judgement = Callable[[Node], float | None]
-OPEN, ALLOWED, REFUSED = 0, 1, 2
+OPEN, ALLOWED, REJECTED = 0, 1, 2
 
 
 @dataclass
@@ -183,7 +185,7 @@ class LatticeSearch:
     ----------
     bounds : for every column, what its levels lose at least; the parts of a node's bound add up.
     judge : the true loss of a node, not below its bound; None where it is not allowed.
-    monotone : whether what refuses a node refuses every finer one.
+    monotone : whether what rejects a node rejects every finer one.
     """
 
     bounds: Sequence[FloatArray]
@@ -192,13 +194,13 @@ class LatticeSearch:
     judged: int = 0
     best: Node | None = None
     least: float = np.inf
-    _state: TargetArray = field(init=False)
+    _state: NDArray[np.int8] = field(init=False)
 
     def __post_init__(self) -> None:
         self._state = np.full([len(bound) for bound in self.bounds], OPEN, dtype=np.int8)
 
     def run(self) -> Node | None:
-        """The node that loses least; None if all are refused."""
+        """The node that loses least; None if all are rejected."""
         bound = np.sum(np.meshgrid(*self.bounds, indexing="ij"), axis=0)
         order = np.argsort(bound, axis=None, kind="stable")
         for position in order:
@@ -210,11 +212,11 @@ class LatticeSearch:
         return self.best
 
     def _bisect(self, node: Node) -> None:
-        """Judge ``node``, or nodes on a chain above it until one shows that it is refused."""
+        """Judge ``node``, or nodes on a chain above it until one shows that it is rejected."""
         chain = self._chain(node) if self.monotone else [node]
         last = len(chain) - 1
         while self._state[node] == OPEN:
-            # a node that is allowed says nothing of finer ones: look lower, in the end at the node itself
+            # a node that is allowed says nothing about finer ones: look lower, in the end at the node itself
             last //= 2
             self._judge(chain[last])
 
@@ -239,7 +241,7 @@ class LatticeSearch:
         loss = self.judge(node)
         if loss is None:
             finer = tuple(slice(0, level + 1) for level in node) if self.monotone else node
-            self._state[finer] = REFUSED
+            self._state[finer] = REJECTED
             return
         self._state[node] = ALLOWED
         if loss < self.least:

@@ -30,8 +30,8 @@ MOST_NODES = 2_000_000
 class FullDomain(KAnonymizer):
     r"""The generalisation lattice of Samarati (2001) and LeFevre et al. (2005), searched for its optimum.
 
-    A node gives every quasi-identifier one level; records in classes that do not keep the claim are suppressed, at most
-    a share ``suppression`` of all. With :math:`l_c` the mean loss of column c, suppressed records losing all, the
+    A node gives every quasi-identifier one level; records in classes that do not satisfy the claim are suppressed, at
+    most a share ``suppression`` of all. With :math:`l_c` the mean loss of column c, suppressed records losing all, the
     objective is the mean of the :math:`l_c` ('ncp') or, as in ARX's Loss metric ('arx'),
     :math:`\left(\prod_c (1 + l_c)\right)^{1/m} - 1` with a cell's loss :math:`(leaves - 1) / (all\ leaves - 1)`.
     """
@@ -62,7 +62,7 @@ class FullDomain(KAnonymizer):
         best = search.run()
         if best is None:
             raise InfeasibleError(
-                f"No combination of levels keeps the claim with a share of at most {self.suppression:g} suppressed."
+                f"No combination of levels satisfies the claim with at most a share of {self.suppression:g} suppressed."
             )
         groups = lattice.groups(best)
         notes = (f"Of {nodes:,} combinations of levels {search.judged:,} were judged; the best is {best}.",)
@@ -91,7 +91,7 @@ class _Lattice:
         self._most = math.floor(method.suppression * len(table) + 1e-9)
 
     def bounds(self) -> list[FloatArray]:
-        """What every level of every column loses if nothing is suppressed; smaller parts of a sum to be minimised."""
+        """What every level of every column loses if nothing is suppressed; the parts of the sum that is minimised."""
         shares = [np.array([loss.sum() for loss in column]) / len(self._table) for column in self._losses]
         return [self._part(share) for share in shares]
 
@@ -122,7 +122,7 @@ class _Lattice:
         return {c.name: self._levels[i][node[i]].recode for i, c in enumerate(self._table.columns)}
 
     def _suppressed(self, node: Node) -> BoolArray:
-        """Which distinct records are in classes that do not keep the claim."""
+        """Which distinct records are in classes that do not satisfy the claim."""
         claim = self._method.claim()
         if isinstance(claim, Combined):
             return self._broken(node, claim)
@@ -132,7 +132,7 @@ class _Lattice:
         return np.asarray(np.bincount(classes, weights=self._weights)[classes] < self._method.k)
 
     def _broken(self, node: Node, claim: Combined) -> BoolArray:
-        """As :meth:`_suppressed`, for people and models beyond k: what is left is judged until all of it holds."""
+        """As :meth:`_suppressed`, for people and models beyond k: the rest is judged again until all of it holds."""
         distinct, rows = self._table.distinct, Rows.from_table(self._table)
         classes, dropped = self._classes(node), np.zeros(distinct.count, dtype=bool)
         while not dropped.all():

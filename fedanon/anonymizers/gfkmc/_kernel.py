@@ -1,4 +1,5 @@
-"""Weighted k-member clustering of groups of equal records, the core of GFKMC and WKMCA."""
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-incomplete-defs
+"""Weighted k-member clustering of groups of equal records (GFKMC, WKMCA), and exact one-dimensional k-means (DAS)."""
 
 from __future__ import annotations
 
@@ -6,8 +7,6 @@ import numpy as np
 from numba import njit
 
 from fedanon.kernels.spans import span
-
-# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-incomplete-defs
 
 
 @njit(cache=True)
@@ -184,9 +183,6 @@ def _least_increase(loss, cells, group, amount, weight, low, high, sizes, square
 # ---- Exact one-dimensional k-means by dynamic programming ----------------------------------------
 
 
-# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-incomplete-defs
-
-
 @njit(cache=True)
 def _cost(sums, squares, i, j):
     """Squared distances of the sorted values i..j-1 to their mean."""
@@ -199,7 +195,7 @@ def distortions(values, stop_slope):
     """Least distortion of the sorted ``values`` in 1, 2, ... groups.
 
     Stops once one more group gains at most ``stop_slope`` (the curve is convex, so no later group gains more). The
-    best split points of a row grow with its end, so each row is solved by divide and conquer: O(m log m) a group.
+    best split points of a row grow with its end, so each row is solved by divide and conquer: O(m log m) per group.
     """
     m = values.shape[0]
     centred = values - np.mean(values)

@@ -1,4 +1,4 @@
-"""DAS, dynamic anonymisation by separatrices: numeric columns cut at percentiles, as many as the elbow says."""
+"""DAS, dynamic anonymisation by separatrices: numeric columns are cut at percentiles, their number by the elbow."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class Das(Anonymizer):
     name = "das"
     truthful = False
 
-    n_bins: int | None = parameter(None, help="number of groups of every column; by the elbow if not given", at_least=1)
-    truncate: bool = parameter(False, help="whole-number columns publish the truncated mean, as the thesis's table")
+    n_bins: int | None = parameter(None, help="number of groups per column; by the elbow if not given", at_least=1)
+    truncate: bool = parameter(False, help="whole-number columns publish the truncated mean, as the thesis does")
 
     def plan(self, table: Table, rng: Rng) -> ReleasePlan:
-        """Every numeric column recoded alone."""
+        """Every numeric column, recoded on its own."""
         recoders = {c.name: self._recoder(table, i, c) for i, c in enumerate(table.columns)}
         notes = ("DAS alone is not k-anonymous: nothing is promised about this release.",)
         return ReleasePlan(

@@ -27,7 +27,7 @@ Publish = Literal["lca", "centroid", "most_common_record", "most_common_value"]
 
 @dataclass(frozen=True, kw_only=True)
 class WeightedClustering(KAnonymizer):
-    """What GFKMC and its ancestor WKMCA share."""
+    """Base of GFKMC and its ancestor WKMCA."""
 
     outlier_share: float = parameter(
         0.05, help="share of the records set aside as outliers (beta) until clusters have formed", at_least=0, at_most=1
@@ -38,7 +38,7 @@ class WeightedClustering(KAnonymizer):
 
     @property
     def follows_thesis_code(self) -> bool:
-        """Whether the thesis's code is followed: raw numbers, ordinal ranks, candidates ordered once, truncation."""
+        """Whether to do as the thesis's code does: raw numbers, ordinal ranks, candidates ordered once, truncation."""
         return False
 
     def cluster(
@@ -46,7 +46,7 @@ class WeightedClustering(KAnonymizer):
     ) -> tuple[AnyArray, AnyArray]:
         """Cluster rows, given by their coarse ``values`` and their groups of equal rows.
 
-        Returns a label for every row and the row that stands for each cluster.
+        Returns the label of every row, and the row that represents each cluster.
         """
         from fedanon.anonymizers.gfkmc._kernel import weighted_clusters
 
@@ -55,7 +55,7 @@ class WeightedClustering(KAnonymizer):
         outlier = self._outliers(weights, rows.sizes)
         inliers, outliers = np.flatnonzero(~outlier), np.flatnonzero(outlier)
         if rows.sizes[inliers].sum() < self.k:
-            return rows.labels.copy(), rows.first_rows  # too few to form a cluster: the repair joins them
+            return rows.labels.copy(), rows.first_rows  # too few to form a cluster: the repair merges them
         if self.follows_thesis_code:
             outliers = rng.permutation(outliers)
         moves, seeds = weighted_clusters(
@@ -104,18 +104,18 @@ class Gfkmc(WeightedClustering):
     """Generalise first (DAS and parent nodes), then cluster the rows that are still rarer than k.
 
     Profiles: ``default`` publishes intervals and lowest common ancestors, so every cell is true; ``paper`` follows the
-    thesis's text and publishes the seed record; ``thesis`` follows the thesis's code (numbers raw, ordinal ranks,
-    max-max seeds). All but ``lca`` publish values that are false for part of the cells: see `truthfulness`.
+    thesis's text and publishes the seed record; ``thesis`` follows the thesis's code (raw numbers, ordinal ranks,
+    max-max seeds). All rules but ``lca`` publish some values that are not true: see `truthfulness`.
     """
 
     name = "gfkmc"
 
     profile: Literal["default", "paper", "thesis"] = parameter("default", help="which description to follow")
     publish: Publish | None = parameter(
-        None, help="what stands for a cluster; lca by default, centroid in other profiles"
+        None, help="what represents a cluster: lca in the default profile, centroid in the others"
     )
 
-    das: bool | None = parameter(None, help="numbers go through DAS first; by default in all profiles but 'thesis'")
+    das: bool | None = parameter(None, help="numbers go through DAS first; the default in all profiles but 'thesis'")
 
     @property
     def truthful(self) -> bool:  # type: ignore[override]
@@ -132,7 +132,7 @@ class Gfkmc(WeightedClustering):
         return self.publish or ("lca" if self.profile == "default" else "centroid")
 
     def plan(self, table: Table, rng: Rng) -> ReleasePlan:
-        """Group equal coarse rows; those of at least k are final, the rest is clustered."""
+        """Group equal coarse rows; groups of at least k are final, the rest is clustered."""
         coarse = coarse_columns(table, das=not self.follows_thesis_code if self.das is None else self.das, parents=True)
         values = np.column_stack([c.of_code[table.codes[:, i]] for i, c in enumerate(coarse)])
         equal = Groups.equal_rows(values)

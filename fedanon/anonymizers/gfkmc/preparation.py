@@ -1,4 +1,4 @@
-"""Early generalisation: every value is replaced by a coarser one before records are compared (GFKMC, step 0)."""
+"""What GFKMC prepares: coarser values, by which records are then compared, and the weights of the records."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class CoarseColumn:
 
 
 class CoarseCells(NamedTuple):
-    """Groups of records as entries in one list of all coarse values; the kernel's view."""
+    """Groups of records as entries in one list of all coarse values, for the kernel."""
 
     flat: IntArray
     start: IndexArray
@@ -44,7 +44,7 @@ class CoarseCells(NamedTuple):
 
 
 def coarse_columns(table: Table, *, das: bool, parents: bool) -> list[CoarseColumn]:
-    """Numeric columns by DAS, categorical values to their parent; or as they are."""
+    """Numeric columns by DAS and categorical values as their parents, or both as they are."""
     columns = []
     for i, column in enumerate(table.columns):
         if column.values is not None:
@@ -84,7 +84,7 @@ def _categorical_column(table: Table, column: CodedColumn, *, parents: bool) -> 
     tree = column.hierarchy
     nodes = np.arange(tree.n_leaves, dtype=np.int32)
     if parents:
-        # a value whose parent is the root stays: lifting it would say nothing at all
+        # a value whose parent is the root stays: the root says nothing at all
         above = tree.parent[nodes]
         nodes = np.where(above == tree.root, nodes, above).astype(np.int32)
     kinds, of_code = np.unique(nodes, return_inverse=True)

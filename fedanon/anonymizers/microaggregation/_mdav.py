@@ -1,4 +1,5 @@
-"""Groups of fixed size round the outermost records: MDAV, and one group a step (CBFS, robust Mahalanobis)."""
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-incomplete-defs
+"""Groups taken one after the other: around the outermost records (MDAV, V-MDAV, CBFS, robust Mahalanobis), or GSMS."""
 
 from __future__ import annotations
 
@@ -7,8 +8,6 @@ from numba import njit
 
 from fedanon.anonymizers.microaggregation._neighbors import linked, nearest_in_list, squared_distance, unlink
 from fedanon.kernels.scan import drop, k_smallest
-
-# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-incomplete-defs
 
 
 @njit(cache=True)
@@ -68,7 +67,7 @@ def mdav(points, k):
 
 @njit(cache=True)
 def outermost_first(points, outward, k, leave):
-    """Groups of k, one a step: the record farthest from the mean of those left, and the k - 1 nearest to it.
+    """Groups of k, one per step: the record farthest from the mean of those left, and the k - 1 nearest to it.
 
     ``outward`` holds the coordinates in which a record is far, ``points`` those in which others are near it. Stops
     when fewer than ``leave`` records are left; these keep the label -1. O(n^2 p / k).
@@ -164,10 +163,7 @@ def _isolation(points, labels, record):
     return best
 
 
-# ---- GSMS: every record proposes a group; the proposal that leaves least SSE in all is taken, step by step ---
-
-
-# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-incomplete-defs
+# ---- GSMS: every record proposes a group; the proposal that leaves least SSE is taken, step by step -
 
 
 @njit(cache=True)

@@ -1,5 +1,5 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-incomplete-defs
-"""Partitions round medoids: every record goes to the nearest, and groups below k are filled."""
+"""Partitions around medoids: every record goes to the nearest, and groups below k are filled."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fedanon.anonymizers.microaggregation._neighbors import squared_distance
 
 @njit(cache=True)
 def assign(points, neighbors, medoids, k, labels, sizes):
-    """Group of every record round the medoids, none below k, into ``labels`` and ``sizes``. Needs c * k <= n.
+    """Group of every record around the medoids, none below k, into ``labels`` and ``sizes``. Needs c * k <= n.
 
     A record's nearest medoid is the first in its list of neighbours; the few whose list holds none compare all.
     """
@@ -92,7 +92,7 @@ def mean_distances(points, neighbors, candidates, k):
 
 @njit(cache=True)
 def medoid_groups(points, neighbors, medoids, k):
-    """Group of every record round the medoids, none below k."""
+    """Group of every record around the medoids, none below k."""
     labels = np.empty(points.shape[0], dtype=np.int64)
     assign(points, neighbors, medoids, k, labels, np.empty(medoids.shape[0], dtype=np.int64))
     return labels

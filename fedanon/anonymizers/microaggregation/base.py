@@ -1,4 +1,4 @@
-"""What the microaggregation methods share: a partition of standardised records, published as group means."""
+"""The base of microaggregation: a partition of standardised records, published as group means."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class Microaggregation(KAnonymizer):
 
     .. math:: SSE = \sum_{g} \sum_{i \in g} \lVert z_i - \bar z_g \rVert^2
 
-    over the standardised records z (Domingo-Ferrer & Mateo-Sanz 2002). A method only implements :meth:`gather`.
+    over the standardised records z (Domingo-Ferrer & Mateo-Sanz 2002). A method implements only :meth:`gather`.
     """
 
     truthful = False
     numeric_only = True
 
     def partition(self, table: Table, rng: Rng) -> IndexArray:
-        """Group of every row, found in a canonical order of the rows unless the method wants the file's."""
+        """Group of every row, found in a canonical order of the rows unless the method depends on that of the file."""
         canonical = np.arange(len(table)) if self.row_order_matters else table.distinct.order
         labels = np.empty(len(table), dtype=np.int64)
         labels[canonical] = self.gather(standardized(points(table)[canonical]), rng)

@@ -1,4 +1,4 @@
-"""BRKGA: a biased random-key genetic algorithm chooses medoids, and the records gather round them."""
+"""BRKGA: a biased random-key genetic algorithm chooses medoids, and the records gather around them."""
 
 from __future__ import annotations
 
@@ -35,11 +35,13 @@ class Brkga(Microaggregation):
 
     population: int = parameter(100, help="number of chromosomes", at_least=2)
     generations: int = parameter(100, help="number of generations", at_least=1)
-    elite: float = parameter(0.2, help="share of the best chromosomes that live on", at_least=0, at_most=0.5)
+    elite: float = parameter(0.2, help="share of the best chromosomes that survive", at_least=0, at_most=0.5)
     mutants: float = parameter(0.15, help="share of new random chromosomes in a generation", at_least=0, at_most=0.5)
     bias: float = parameter(0.7, help="probability that a key comes from the elite parent", at_least=0.5, at_most=1)
     n_counts: int | None = parameter(
-        10, help="how many numbers of groups are tried, spread over the range; none tries all, as the paper", at_least=1
+        10,
+        help="how many numbers of groups to try, spread over the range; none tries all, as the paper does",
+        at_least=1,
     )
 
     def gather(self, points: FloatArray, rng: Rng) -> IndexArray:

@@ -14,7 +14,7 @@ from fedanon.anonymizers.microaggregation.mdav import gsms_groups
 from fedanon.fields import parameter
 from fedanon.types import FloatArray, IndexArray, Rng
 
-#: what counts as better: more than rounding
+#: a gain must be larger than rounding can explain
 LEAST_GAIN = 1e-9
 
 
@@ -57,7 +57,7 @@ class DerivativeFree(Microaggregation):
 def search(points: FloatArray, first: Solution, k: int, gamma: int) -> Solution:
     """Algorithm 2: the best partition found while the number of groups moves by ever changing steps.
 
-    Numbers of groups lie in [ceil(n / (2k - 1)), floor(n / k)], where an optimal partition has its own. A candidate is
+    Numbers of groups lie in [ceil(n / (2k - 1)), floor(n / k)], as that of an optimal partition does. A candidate is
     reached from the best partition so far by splitting or dissolving groups.
     """
     fewest, most = -(-len(points) // (2 * k - 1)), len(points) // k

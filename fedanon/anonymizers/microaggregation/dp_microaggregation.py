@@ -1,4 +1,4 @@
-"""DP microaggregation: the means of groups of k, with noise that is k times smaller than a record's would be."""
+"""DP microaggregation: the means of groups of k, with k times less noise than single records would need."""
 
 from __future__ import annotations
 
@@ -25,10 +25,14 @@ from fedanon.release.recoding import NearestGroup
 from fedanon.release.release import Release, release_of
 from fedanon.types import FloatArray, IndexArray, Rng
 
-SECURE = "The noise was drawn from the randomness of the system: this release cannot be made again."
-SEEDED = "The noise follows from the seed, and who knows the seed can take it off: nothing is promised."
+SECURE = "The noise was drawn from the system's randomness: this release cannot be reproduced."
+SEEDED = "The noise follows from the seed, and whoever knows the seed can remove it: nothing is promised."
 ORDER = "Rows are published group by group: their order is not that of the table."
-RANGES = "The promise holds if the declared ranges were not read off the data."
+RANGES = "The promise holds only if the declared ranges were not derived from the data."
+#: how records are sorted
+Order = Literal["curve", "corner"]
+#: a value is a whole number of steps of its range, so that sums are exact
+STEPS = 2**32
 
 
 @ANONYMIZERS.register("dp_microaggregation")
@@ -42,7 +46,7 @@ class DpMicroaggregation(Anonymizer):
     results are clamped to the declared ranges. Sizes of groups follow from n and k: there is no count to protect.
     k = 1 publishes every record with noise of its own, for which nothing is sorted and Delta is m.
 
-    Columns that are not quasi-identifiers are left empty: beside the noisy ones they would tell who is who.
+    Columns that are not quasi-identifiers are left empty: beside the noisy ones they would reveal who is who.
     """
 
     name = "dp_microaggregation"
@@ -52,7 +56,9 @@ class DpMicroaggregation(Anonymizer):
     k: int = parameter(help="records in a group; above the square root of n noise is less than with k = 1", at_least=1)
     epsilon: float = parameter(1.0, help="privacy budget of the release", at_least=1e-6)
     delta: float = parameter(0.0, help="0 for Laplace noise, above for normal noise", at_least=0, at_most=0.5)
-    order: Order = parameter("curve", help="how records are sorted: along a space-filling curve, or from a corner")
+    order: Order = parameter(
+        "curve", help="sorting of records: along a space-filling curve, or by distance from a corner"
+    )
     randomness: Randomness = parameter("secure", help="'seeded' noise is for experiments: it promises nothing")
 
     def anonymize(self, table: Table, *, rng: Rng | int) -> Release:
@@ -125,16 +131,11 @@ def _emptied(rest: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-# ---- Insensitive microaggregation ----------------------------------------------------------------
+# ---- Insensitive groups --------------------------------------------------------------------------
 #
-# Replacing one record then changes every group by at most one record (Domingo-Ferrer & Soria-Comas 2014): it leaves its
-# group and enters another, and each group between passes one record to the next. Methods such as MDAV have no such
-# order: one record can rearrange all groups.
-
-
-Order = Literal["curve", "corner"]
-
-STEPS = 2**32
+# Replacing one record changes every group by at most one record (Domingo-Ferrer & Soria-Comas 2014): it leaves its
+# group and enters another, and each group in between passes one record on to the next. Methods such as MDAV follow no
+# such order: one record can rearrange all groups.
 
 
 def range_steps(table: Table) -> IndexArray:
@@ -166,7 +167,7 @@ def total_order(steps: IndexArray, order: Order) -> IndexArray:
 
 
 def _curve_keys(steps: IndexArray) -> NDArray[np.void]:
-    """The bits of all columns, the highest of every column first, as texts of bytes that sort in that order."""
+    """The bits of all columns, the highest of every column first, as byte strings that sort in that order."""
     digits = steps.astype(">u4").view(np.uint8).reshape(*steps.shape, 4)
     bits = np.unpackbits(digits, axis=2).transpose(0, 2, 1).reshape(len(steps), -1)
     packed = np.ascontiguousarray(np.packbits(bits, axis=1))

@@ -1,4 +1,4 @@
-"""Individual ranking: every column is microaggregated alone. Little is lost, and nothing is promised."""
+"""Individual ranking: every column is microaggregated on its own. Little is lost, and nothing is promised."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fedanon.types import FloatArray, IndexArray, Rng
 @ANONYMIZERS.register("individual_ranking")
 @dataclass(frozen=True, kw_only=True)
 class IndividualRanking(Anonymizer):
-    """Each column alone is sorted, and every k values in a row publish their mean (sdcMicro's 'onedims').
+    """Each column is sorted on its own, and every k successive values publish their mean (sdcMicro's 'onedims').
 
     Every value is shared by k records, but the columns together are NOT k-anonymous, so the release claims nothing.
     """
@@ -31,14 +31,14 @@ class IndividualRanking(Anonymizer):
     numeric_only = True
 
     k: int = parameter(help="minimum number of records that share a value, column by column", at_least=2)
-    optimal: bool = parameter(False, help="groups of k .. 2k - 1 values with least SSE instead of k in a row")
+    optimal: bool = parameter(False, help="groups of k .. 2k - 1 values with least SSE instead of k successive ones")
 
     def _refuse_unfit(self, table: Table) -> None:
         super()._refuse_unfit(table)
         refuse_few_people(table, self.k)
 
     def plan(self, table: Table, rng: Rng) -> ReleasePlan:
-        """Every column recoded alone, found in a canonical order of the rows, which decides between equal values."""
+        """Every column, recoded on its own in a canonical order of the rows, which decides between equal values."""
         canonical = table.distinct.order
         rows = points(table)
         published = np.empty_like(rows)

@@ -1,4 +1,4 @@
-"""MDAV: groups of k at opposite ends of the data, from the outside in."""
+"""MDAV and its relatives: groups are taken one after the other, mostly from the outside in."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Mdav(Microaggregation):
     """Maximum distance to average vector (Domingo-Ferrer & Torra 2005) on standardised columns.
 
     While 3k records remain, the record r farthest from their mean and the record s farthest from r each take their
-    k - 1 nearest; then one group round the farthest, and the rest.
+    k - 1 nearest; then one group around the farthest, and the rest.
     """
 
     name = "mdav"
@@ -30,9 +30,6 @@ class Mdav(Microaggregation):
         from fedanon.anonymizers.microaggregation._mdav import mdav
 
         return np.asarray(mdav(points, self.k), dtype=np.int64)
-
-
-# ---- V-MDAV: MDAV with groups of variable size ---------------------------------------------------
 
 
 @ANONYMIZERS.register("v_mdav")
@@ -63,9 +60,6 @@ class VMdav(Microaggregation):
         return join_nearest_group(points, v_mdav(points, outward, self.k, float(self.gamma)))
 
 
-# ---- CBFS ----------------------------------------------------------------------------------------
-
-
 @ANONYMIZERS.register("cbfs")
 @dataclass(frozen=True, kw_only=True)
 class Cbfs(Microaggregation):
@@ -82,9 +76,6 @@ class Cbfs(Microaggregation):
         from fedanon.anonymizers.microaggregation._mdav import outermost_first
 
         return join_nearest_group(points, outermost_first(points, points, self.k, self.k))
-
-
-# ---- RMD -----------------------------------------------------------------------------------------
 
 
 @ANONYMIZERS.register("rmd")
@@ -104,9 +95,6 @@ class RobustMahalanobis(Microaggregation):
         from fedanon.anonymizers.microaggregation._mdav import outermost_first
 
         return rest_together(outermost_first(points, whitened(points, rng), self.k, 2 * self.k))
-
-
-# ---- GSMS: the groups whose removal leaves least SSE are taken one after the other ---------------
 
 
 @ANONYMIZERS.register("gsms")

@@ -1,4 +1,7 @@
-"""Successive groups: the records are put into an order, and every k of them in a row are a group."""
+"""Methods that put the records into an order and cut it into groups of consecutive records.
+
+The cut takes every k in succession (simple, pca, clustered_pca) or the groups of k to 2k - 1 with the least SSE (MHM).
+"""
 
 from __future__ import annotations
 
@@ -13,11 +16,14 @@ from fedanon.anonymizers.microaggregation.base import Microaggregation, farthest
 from fedanon.fields import parameter
 from fedanon.types import FloatArray, IndexArray, Rng
 
+#: neighbours of each record that 2-opt tries to link it to, and the most passes over all records
+NEIGHBORS, PASSES = 12, 50
+
 
 @ANONYMIZERS.register("simple")
 @dataclass(frozen=True, kw_only=True)
 class Simple(Microaggregation):
-    """Rows in the order of the file, unsorted (sdcMicro's 'simple'): the yardstick of what sorting gains.
+    """Rows in the order of the file, unsorted (sdcMicro's 'simple'): shows how much sorting gains.
 
     The one method whose release depends on the order of the rows.
     """
@@ -65,23 +71,95 @@ class ClusteredPca(Microaggregation):
         return labels
 
 
+@ANONYMIZERS.register("tsp_mhm")
+@dataclass(frozen=True, kw_only=True)
+class TspMhm(Microaggregation):
+    """MHM on a travelling salesman's tour (Heaton & Mukherjee 2011): nearest neighbour, 2-opt, best of 2k - 1 cuts.
+
+    A tour has no first record, and one of any 2k - 1 consecutive records begins a group of the best cut, so all of
+    them are tried.
+    """
+
+    name = "tsp_mhm"
+
+    tours: int = parameter(1, help="number of tours from different first records; the best is kept", at_least=1)
+
+    def gather(self, points: FloatArray, rng: Rng) -> IndexArray:
+        """Group of every record."""
+        return tsp_mhm_groups(points, self.k, rng, tours=self.tours)
+
+
+@ANONYMIZERS.register("npn_mhm")
+@dataclass(frozen=True, kw_only=True)
+class NpnMhm(Microaggregation):
+    """MHM on the order nearest point next (Domingo-Ferrer et al. 2006), which starts farthest from the mean."""
+
+    name = "npn_mhm"
+
+    def gather(self, points: FloatArray, rng: Rng) -> IndexArray:
+        """Group of every record."""
+        return cut_order(points, nearest_point_next(points, farthest_from_mean(points)), self.k)
+
+
+@ANONYMIZERS.register("univariate_optimal")
+@dataclass(frozen=True, kw_only=True)
+class UnivariateOptimal(Microaggregation):
+    r"""The least SSE of one column, exactly (Hansen & Mukherjee 2003).
+
+    An optimal partition cuts the sorted values into stretches of k .. 2k - 1, so with c(i, j) the SSE of the values
+    i + 1 .. j
+
+    .. math:: f(j) = \min_{k \le j - i < 2k} f(i) + c(i, j), \quad f(0) = 0.
+
+    With several columns it is the best cut of their order along the first principal component, no longer the least of
+    all partitions.
+    """
+
+    name = "univariate_optimal"
+
+    def gather(self, points: FloatArray, rng: Rng) -> IndexArray:
+        """Group of every record."""
+        return cut_order(points, along_first_component(points), self.k)
+
+
+# ---- Cutting an order into groups ----------------------------------------------------------------
+
+
 def successive_groups(order: IndexArray, k: int) -> IndexArray:
-    """Every k records in a row are a group; the last takes in the n mod k left over."""
+    """Every k successive records are a group; the last one also takes the n mod k left over."""
     n = len(order)
     labels = np.empty(n, dtype=np.int64)
     labels[order] = np.minimum(np.arange(n) // k, max(n // k - 1, 0))
     return labels
 
 
-# ---- Orders of the records in which neighbours are alike -----------------------------------------
+def cut_order(points: FloatArray, order: IndexArray, k: int) -> IndexArray:
+    """Groups of k .. 2k - 1 records that follow each other in ``order``, with least SSE (MHM)."""
+    from fedanon.anonymizers.microaggregation._orders import optimal_groups
+
+    labels, _ = optimal_groups(points, order, k, False)
+    return np.asarray(labels, dtype=np.int64)
 
 
-#: neighbours of each record that 2-opt tries to link it to, and the most passes over all records
-NEIGHBORS, PASSES = 12, 50
+def tsp_mhm_groups(points: FloatArray, k: int, rng: Rng, *, tours: int = 1) -> IndexArray:
+    """Groups of k .. 2k - 1 of the n x p ``points`` (n >= k), cut from a short tour.
+
+    The first tour starts at the record farthest from the mean, further ones at records drawn by ``rng``; the cut with
+    least SSE is kept.
+    """
+    from fedanon.anonymizers.microaggregation._orders import optimal_groups
+
+    starts = [farthest_from_mean(points), *rng.integers(len(points), size=tours - 1).tolist()]
+    cuts = [optimal_groups(points, tour, k, True) for tour in closed_tours(points, starts)]
+    labels, _ = min(cuts, key=lambda cut: float(cut[1]))
+    return np.asarray(labels, dtype=np.int64)
+
+
+# ---- Orders in which neighbours are alike --------------------------------------------------------
 
 
 class Sorted(NamedTuple):
-    """The records sorted along their first principal component, as the kernels of tours want them."""
+    """The records sorted along their first principal component, as the kernels of tours expect them."""
 
     points: FloatArray
     along: FloatArray
@@ -117,7 +195,7 @@ def nearest_point_next(points: FloatArray, start: int) -> IndexArray:
 
 
 def neighbor_lists(points: FloatArray, count: int) -> IndexArray:
-    """The ``count`` nearest other records of every record, nearest first; fewer where there are not as many."""
+    """The ``count`` nearest other records of every record, nearest first, or all if there are fewer."""
     from fedanon.anonymizers.microaggregation._neighbors import nearest_neighbors
 
     rows = sorted_along(points)
@@ -144,7 +222,7 @@ def _place(rows: Sorted, record: int) -> int:
     return int(np.flatnonzero(rows.number == record)[0])
 
 
-# ---- Plain clusters of the records, the first step of methods that work inside clusters ----------
+# ---- Clusters inside which records are ordered ---------------------------------------------------
 
 
 def k_means_clusters(points: FloatArray, count: int, rng: Rng, *, at_least: int) -> IndexArray:
@@ -174,85 +252,3 @@ def _spread_out(points: FloatArray, count: int, rng: Rng) -> list[int]:
 
 def _squared_distances(points: FloatArray, centers: FloatArray) -> FloatArray:
     return np.stack([np.square(points - center).sum(axis=1) for center in centers], axis=1)
-
-
-# ---- TSP-MHM: a short tour through the records, cut into groups of consecutive records with least SSE ---
-
-
-@ANONYMIZERS.register("tsp_mhm")
-@dataclass(frozen=True, kw_only=True)
-class TspMhm(Microaggregation):
-    """MHM on a travelling salesman's tour (Heaton & Mukherjee 2011): nearest neighbour, 2-opt, best of 2k - 1 cuts.
-
-    A tour has no first record, and one of any 2k - 1 consecutive records begins a group of the best cut, so all of
-    them are tried.
-    """
-
-    name = "tsp_mhm"
-
-    tours: int = parameter(1, help="tours from different first records, the best kept", at_least=1)
-
-    def gather(self, points: FloatArray, rng: Rng) -> IndexArray:
-        """Group of every record."""
-        return tsp_mhm_groups(points, self.k, rng, tours=self.tours)
-
-
-def tsp_mhm_groups(points: FloatArray, k: int, rng: Rng, *, tours: int = 1) -> IndexArray:
-    """Groups of k .. 2k - 1 of the n x p ``points`` (n >= k), cut from a short tour.
-
-    The first tour starts at the record farthest from the mean, further ones at records drawn by ``rng``; the cut with
-    least SSE is kept.
-    """
-    from fedanon.anonymizers.microaggregation._orders import optimal_groups
-
-    starts = [farthest_from_mean(points), *rng.integers(len(points), size=tours - 1).tolist()]
-    cuts = [optimal_groups(points, tour, k, True) for tour in closed_tours(points, starts)]
-    labels, _ = min(cuts, key=lambda cut: float(cut[1]))
-    return np.asarray(labels, dtype=np.int64)
-
-
-# ---- NPN-MHM -------------------------------------------------------------------------------------
-
-
-@ANONYMIZERS.register("npn_mhm")
-@dataclass(frozen=True, kw_only=True)
-class NpnMhm(Microaggregation):
-    """MHM on the order nearest point next (Domingo-Ferrer et al. 2006), which starts farthest from the mean."""
-
-    name = "npn_mhm"
-
-    def gather(self, points: FloatArray, rng: Rng) -> IndexArray:
-        """Group of every record."""
-        return cut_order(points, nearest_point_next(points, farthest_from_mean(points)), self.k)
-
-
-# ---- Optimal univariate microaggregation ---------------------------------------------------------
-
-
-@ANONYMIZERS.register("univariate_optimal")
-@dataclass(frozen=True, kw_only=True)
-class UnivariateOptimal(Microaggregation):
-    r"""The least SSE of one column, exactly (Hansen & Mukherjee 2003).
-
-    An optimal partition cuts the sorted values into stretches of k .. 2k - 1, so with c(i, j) the SSE of the values
-    i + 1 .. j
-
-    .. math:: f(j) = \min_{k \le j - i < 2k} f(i) + c(i, j), \quad f(0) = 0.
-
-    With several columns it is the best cut of their order along the first principal component, no longer the least of
-    all partitions.
-    """
-
-    name = "univariate_optimal"
-
-    def gather(self, points: FloatArray, rng: Rng) -> IndexArray:
-        """Group of every record."""
-        return cut_order(points, along_first_component(points), self.k)
-
-
-def cut_order(points: FloatArray, order: IndexArray, k: int) -> IndexArray:
-    """Groups of k .. 2k - 1 records that follow each other in ``order``, with least SSE (MHM)."""
-    from fedanon.anonymizers.microaggregation._orders import optimal_groups
-
-    labels, _ = optimal_groups(points, order, k, False)
-    return np.asarray(labels, dtype=np.int64)

@@ -149,7 +149,7 @@ def _boundary(values, by_value, middle, k):
 
 @njit(cache=True)
 def _cut_children(trees, points, order, part, start, end, column, low, high, k, strict_children):
-    """One part a child of the region's node; children with fewer than k rows are pooled, or refuse the cut."""
+    """One part per child of the region's node; children with fewer than k rows are pooled, or prevent the cut."""
     at = trees.offset[column]
     node = int(low)
     while trees.last[at + node] < high:

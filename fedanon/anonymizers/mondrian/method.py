@@ -27,17 +27,17 @@ class Mondrian(KAnonymizer):
 
     The widest attribute of a region is cut at its median (numeric) or into the children of its node (categorical).
     Children with fewer than k rows are pooled; an attribute that cannot be cut gives way to the next widest. What is
-    required beyond k is reached by merging regions, which loses less, or stops cuts as k does (``enforce``).
+    required beyond k is reached by merging regions, which loses less, or by stopping cuts as k does (``enforce``).
 
     The ``thesis`` profile follows the code behind the thesis: numeric attributes with a hierarchy are taken as
-    categorical, a cut is refused when any non-empty child has fewer than k rows, and the region's node, not the
+    categorical, a cut is rejected when any non-empty child has fewer than k rows, and the region's node, not the
     lowest common ancestor of its rows, is published.
     """
 
     name = "mondrian"
 
     relaxed: bool = parameter(False, help="rows with equal values may be divided at a cut")
-    strict_children: bool = parameter(False, help="refuse a cut if any non-empty child has fewer than k rows")
+    strict_children: bool = parameter(False, help="reject a cut if any non-empty child has fewer than k rows")
     profile: Literal["default", "thesis"] = parameter("default", help="'thesis' follows the thesis's code")
     enforce: Literal["merge", "stop"] = parameter(
         "merge", help="what is required beyond k: merge the classes that break it, or stop cuts that would make them"
@@ -68,7 +68,7 @@ class Mondrian(KAnonymizer):
         return labels
 
     def _constrained(self, table: Table) -> IndexArray:
-        """Regions in which all that is required and monotone holds; the rest is left to the repair."""
+        """Regions in which all monotone requirements hold; the others are left to the repair."""
         from fedanon.anonymizers.mondrian._kernel import propose_cuts
 
         geometry = span_table(table.columns), tree_table(table.columns), points(table)

@@ -1,7 +1,7 @@
 """Top-down splits under a privacy model: a region is cut only if the model holds in all parts.
 
 Regions are cut breadth-first, all open ones in one pass, so that a model judges thousands of parts at once. A method
-gives a compiled function that proposes a cut for each region; what a model refuses is proposed along the next column.
+gives a compiled function that proposes a cut for each region; where a model rejects it, the next column is proposed.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ class Regions(NamedTuple):
     Parameters
     ----------
     start, end : where each begins and ends.
-    rank : how many columns have been tried in vain.
+    rank : how many columns were tried in vain.
     """
 
     start: IndexArray
     end: IndexArray
     rank: IndexArray
 
-    def take(self, chosen: AnyArray) -> Regions:
+    def select(self, chosen: AnyArray) -> Regions:
         """Some of them."""
         return Regions(self.start[chosen], self.end[chosen], self.rank[chosen])
 
@@ -55,10 +55,10 @@ def split_while(order: IndexArray, propose: Propose, holds: Holds, *, columns: i
     Parameters
     ----------
     order : all rows in a canonical order.
-    propose : cuts every region, or says that it cannot.
+    propose : cuts every region, or reports that it cannot.
     holds : in which of the proposed parts the model holds.
     columns : how many proposals a region gets.
-    pool : whether parts for which the model does not hold may be put together.
+    pool : whether parts for which the model does not hold may be pooled.
     """
     order = order.copy()
     ends: list[IndexArray] = []
@@ -66,12 +66,12 @@ def split_while(order: IndexArray, propose: Propose, holds: Holds, *, columns: i
     regions = Regions(zero, np.array([len(order)]), zero)
     while len(regions.start):
         proposed, part_ends, counts = propose(order, *regions)
-        parts = _Parts.of(proposed, regions, part_ends, counts)
+        parts = _Parts.from_proposal(proposed, regions, part_ends, counts)
         cut = parts.accepted(holds, pool)
         children = parts.arrange(order, cut)
         again = ~cut & (counts > 0) & (regions.rank + 1 < columns)
         ends.append(regions.end[~cut & ~again])
-        waiting = regions.take(again)
+        waiting = regions.select(again)
         regions = _joined(children, waiting._replace(rank=waiting.rank + 1))
     stops = np.sort(np.concatenate(ends))
     labels = np.empty(len(order), dtype=np.int64)
@@ -81,20 +81,20 @@ def split_while(order: IndexArray, propose: Propose, holds: Holds, *, columns: i
 
 def _joined(first: Regions, second: Regions) -> Regions:
     both = Regions(*(np.concatenate(pair) for pair in zip(first, second, strict=True)))
-    return both.take(np.argsort(both.start))
+    return both.select(np.argsort(both.start))
 
 
 class _Parts:
-    """The parts of the regions for which a cut is proposed; parts may be put together before they are judged."""
+    """The parts of the regions for which a cut is proposed; parts may be pooled before they are judged."""
 
     def __init__(self, n: int, rows: IndexArray, part: IndexArray, region: IndexArray, regions: Regions) -> None:
         self.n, self.rows, self.part = n, rows, part  # number of all rows; those in a part, and their parts
         self.region = region  # the region of every part
-        self.target = np.arange(len(region))  # the part each has been put together with
+        self.target = np.arange(len(region))  # the part with which each is pooled
         self.regions = regions
 
     @classmethod
-    def of(cls, proposed: IndexArray, regions: Regions, part_ends: IndexArray, counts: IndexArray) -> _Parts:
+    def from_proposal(cls, proposed: IndexArray, regions: Regions, part_ends: IndexArray, counts: IndexArray) -> _Parts:
         of_part = np.repeat(np.arange(len(counts)), counts)
         kept = counts[of_part] > 1
         region, ends = of_part[kept], part_ends[kept]
@@ -110,9 +110,9 @@ class _Parts:
         """Which regions may be cut: their parts are at least two, and the model holds in all."""
         fine = self._fine(holds)
         if pool and not fine.all():
-            self._put_together(self._first_failing(fine), fine)
+            self._pool(self._first_failing(fine), fine)
             fine = self._fine(holds)
-            self._put_together(self._smallest_fine(fine), fine)
+            self._pool(self._smallest_fine(fine), fine)
             fine = self._fine(holds)
         count = len(self.regions.start)
         failing = np.bincount(self.region[~fine], minlength=count)
@@ -134,13 +134,13 @@ class _Parts:
         return Regions(start, start + sizes, np.zeros(len(start), dtype=np.int64))
 
     def _fine(self, holds: Holds) -> BoolArray:
-        """For every part, whether the model holds in what it has been put together with."""
+        """For every part, whether the model holds in what it is pooled with."""
         names, dense = np.unique(self.target, return_inverse=True)
         labels = np.full(self.n, -1, dtype=np.int32)
         labels[self.rows] = dense[self.part]
         return holds(Groups(labels, len(names)))[dense]
 
-    def _put_together(self, target_of_region: IndexArray, fine: BoolArray) -> None:
+    def _pool(self, target_of_region: IndexArray, fine: BoolArray) -> None:
         """The failing parts of a region join one of its parts, if it has one (-1: none)."""
         wanted = target_of_region[self.region]
         self.target = np.where(fine | (wanted < 0), self.target, wanted)
