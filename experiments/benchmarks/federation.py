@@ -94,7 +94,7 @@ def edge() -> dict[str, Any]:
     from fedanon.learning.node import Node
     from fedanon.learning.settings import RunSettings
 
-    chosen = RunSettings(method="mondrian", method_settings='{"k": 10}', model="lr")
+    chosen = RunSettings(method="mondrian", method_settings={"k": 10}, model="lr")
     node = Node(whole_table("adult").select_rows(np.arange(3_750)), chosen, 0)
     node.facts  # noqa: B018
     ready = time.perf_counter() - begin

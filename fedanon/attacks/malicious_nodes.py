@@ -7,7 +7,6 @@ the share of negative rows that the trigger turns positive, against the same fed
 
 from __future__ import annotations
 
-import json
 import logging
 import math
 from collections.abc import Iterator
@@ -85,7 +84,7 @@ class TrialFederation:
         """Run the federation and return its result."""
         from fedanon.federated.simulation import simulate_nodes
 
-        settings = replace(self._settings, tampering=tampering, hostile=malicious)
+        settings = replace(self._settings, malicious_attack=tampering, malicious=malicious)
         with _quiet():
             # a copy keeps what its node prepared, and has learned nothing yet
             return simulate_nodes([copy(node) for node in self._nodes], settings).to_dict()
@@ -97,10 +96,10 @@ class TrialFederation:
         attack, anonymizer = self._attack, with_scaled_budget(self._context.anonymizer, 1 / self._attack.nodes)
         return RunSettings(
             method=anonymizer.name,
-            method_settings=json.dumps(asdict(anonymizer)),
+            method_settings=asdict(anonymizer),
             model=attack.model,
             strategy=attack.strategy,
-            clients=attack.nodes,
+            nodes=attack.nodes,
             rounds=ROUNDS[attack.model],
             evaluate_every=ROUNDS[attack.model],
             seed=self._seed,

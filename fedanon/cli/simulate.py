@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Iterator
 from pathlib import Path
@@ -75,20 +74,20 @@ def simulate(
     run = RunSettings(
         dataset=dataset,
         method=method,
-        method_settings=json.dumps(chosen),
+        method_settings=chosen,
         model=model,
-        model_settings=json.dumps(options.parse_settings(model_settings)),
+        model_settings=options.parse_settings(model_settings),
         strategy=strategy,
-        clients=clients,
+        nodes=clients,
         rounds=rounds,
-        clients_per_round=per_round,
+        nodes_per_round=per_round,
         partition=partition,
         features=features,  # type: ignore[arg-type]
-        dp_settings=json.dumps(_dp_settings(dp_epsilon, dp_delta, dp_mode, dp_clip, seeded=dp_seeded)),
+        dp_settings=_dp_settings(dp_epsilon, dp_delta, dp_mode, dp_clip, seeded=dp_seeded),
         evaluate_every=max(1, rounds // 20),
         protocol=protocol,  # type: ignore[arg-type]
-        hostile=hostile,
-        tampering=tampering,
+        malicious=hostile,
+        malicious_attack=tampering,
         exclude_suspects=exclude_suspects,
         seed=seed,
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -62,7 +61,7 @@ def _plan(ks: Sequence[int], rounds: int, seed: int) -> Iterator[tuple[dict[str,
                     dataset=dataset,
                     partition=partition,
                     method=method,
-                    method_settings=json.dumps(chosen),
+                    method_settings=chosen,
                     model=model,
                     rounds=rounds,
                     evaluate_every=rounds,

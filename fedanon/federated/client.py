@@ -152,7 +152,7 @@ class _Nodes:
     def of(self, context: Context) -> Node:
         key = (context.run_id, context.node_id)
         if key not in self._nodes:
-            settings = self._settings or RunSettings.from_config(context.run_config)
+            settings = self._settings or wire.decode_settings(context.run_config)
             plan = joint_state.plan_arrays(context)
             store = NodeStore.of(context.node_config, **({"plan": joint_state.hash_plan(plan)} if plan else {}))
             make = partial(self._make, context, settings)
@@ -174,7 +174,7 @@ class _Nodes:
         """A node that counts its rows for a plan that is still made."""
         key = (context.run_id, context.node_id)
         if key not in self._counting:
-            settings = self._settings or RunSettings.from_config(context.run_config)
+            settings = self._settings or wire.decode_settings(context.run_config)
             node = self._new(context, settings)
             if not isinstance(node, JointNode):
                 raise ConfigError("The method of this run is not a joint one: there is nothing to count.")
@@ -196,7 +196,7 @@ def _log_release(node: Node) -> None:
     """Note in the audit log, if there is one, what this node has made of its rows; facts are not worked out else."""
     if AuditLog.wanted() is not None:
         settings = node.settings
-        told = {"method": settings.method, "settings": settings.method_settings, "facts": node.facts.to_dict()}
+        told = {"method": settings.method, "settings": dict(settings.method_settings), "facts": node.facts.to_dict()}
         audit("release", node=node.number, **told)
 
 

@@ -12,6 +12,7 @@ from flwr.clientapp import ClientApp
 from flwr.serverapp import Grid
 from flwr.supercore.task_identity import TaskIdentity
 
+from fedanon.federated import wire
 from fedanon.federated.sources import n_parts
 from fedanon.learning.settings import RunSettings
 
@@ -38,7 +39,7 @@ class LocalGrid(Grid):
                 node_id=number + 1,
                 node_config={"partition-id": number, "num-partitions": clients},
                 state=RecordDict(),
-                run_config=settings.to_config(),
+                run_config=wire.encode_settings(settings),
             )
             for number in range(clients)
         }

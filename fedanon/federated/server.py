@@ -189,7 +189,7 @@ def server_app(run: Callable[[Grid, Context], None] | None = None) -> ServerApp:
         if run is not None:
             run(grid, context)
             return
-        settings = RunSettings.from_config(context.run_config)
+        settings = wire.decode_settings(context.run_config)
         checkpoints = Checkpoints.at(str(context.run_config.get("checkpoint-folder", "")))
         result = FederatedRun(grid, settings, checkpoints=checkpoints).run()
         last: dict[str, Any] = result.rounds[-1] if result.rounds else {}

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from fedanon._version import __version__
 from fedanon.errors import ConfigError
+from fedanon.federated import wire
 from fedanon.federated.server import FederatedRun
 from fedanon.federated.sources import n_parts, node_table
 from fedanon.joint.node import make_node
@@ -51,7 +52,7 @@ class Simulation:
         return {
             "engine": self.engine,
             "version": __version__,
-            "settings": self.settings.to_config(),
+            "settings": wire.encode_settings(self.settings),
             **{name: value for name, value in last.items() if name != "round"},
             **measures,
             "linkage": measures.get("linkage_expected_share"),
@@ -81,7 +82,7 @@ def simulate(
     checkpoints : folder in which every round is kept; a killed run goes on from there.
     on_round : called with the scores of every evaluated round.
     """
-    if settings.hostile and engine != "local":
+    if settings.malicious and engine != "local":
         raise ConfigError("Hostile clients are simulated by the engine 'local' only.")
     start = time.perf_counter()
     nodes = [make_node(node_table(settings, i), settings, i) for i in range(n_parts(settings))]
@@ -118,11 +119,11 @@ def simulate_nodes(
 
     begun = time.perf_counter() if start is None else start
     test, numbers = PooledTest(nodes), hostile_numbers(settings, len(nodes))
-    if numbers or settings.tampering == BACKDOOR:
+    if numbers or settings.malicious_attack == BACKDOOR:
         trigger = Trigger.rarest(nodes[0].encoding, test.features)
         for number in numbers:
             turn_hostile(nodes[number], settings, trigger)
-        if settings.tampering == BACKDOOR:
+        if settings.malicious_attack == BACKDOOR:
             test.watch(trigger)
     grid = LocalGrid(client_app(prepared=nodes), settings, len(nodes))
     run = FederatedRun(grid, settings, checkpoints=_store(checkpoints), score=test.scores, on_round=on_round)

@@ -41,15 +41,15 @@ def node_table(settings: RunSettings, number: int) -> Table:
         raise ConfigError(f"The data set has {n_parts(settings)} parts; there is no part {number}.")
     if settings.partition == STORED:
         return load(settings.dataset, node=number)
-    rows = partition_rows(settings.dataset, settings.partition, settings.clients, settings.seed)[number]
+    rows = partition_rows(settings.dataset, settings.partition, settings.nodes, settings.seed)[number]
     return whole_table(settings.dataset).select_rows(rows)
 
 
 def n_parts(settings: RunSettings) -> int:
     """Number of clients a simulation has."""
     if settings.partition == STORED:
-        return settings.clients
-    return len(partition_rows(settings.dataset, settings.partition, settings.clients, settings.seed))
+        return settings.nodes
+    return len(partition_rows(settings.dataset, settings.partition, settings.nodes, settings.seed))
 
 
 @lru_cache(maxsize=4)

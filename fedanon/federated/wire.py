@@ -6,10 +6,12 @@ A reply holds arrays of a model, and numbers with agreed names. No text but hash
 from __future__ import annotations
 
 import io
+import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, get_type_hints
 
 import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict
@@ -18,7 +20,9 @@ from numpy.typing import NDArray
 
 from fedanon._version import __version__
 from fedanon.errors import UpdateRejectedError
+from fedanon.fields import build, stored_text, takes_table
 from fedanon.learning.node import EVALUATION_SCORES, PRIVACY_MEASURES, NodeFacts
+from fedanon.learning.settings import RunSettings
 
 ARRAYS, CONFIG, METRICS = "arrays", "config", "metrics"
 ROUND, WEIGHT = "round", "num-examples"
@@ -27,6 +31,26 @@ FACT_NUMBERS = ("width", "n_train", "n_test")
 JOIN, COUNT = "query.join", "query.count"
 MAX_ARRAYS = 100_000
 MAX_BYTES = 256 * 2**20
+
+
+def encode_settings(settings: RunSettings, **tags: Any) -> dict[str, Any]:
+    """The settings of a run, or those with some tags, as a Flower run config.
+
+    Names have dashes; values are scalars, so tables become JSON text.
+    """
+    values = {name.replace("_", "-"): value for name, value in settings.tagged(**tags).items()}
+    return {name: stored_text(value) if isinstance(value, Mapping) else value for name, value in values.items()}
+
+
+def decode_settings(config: Mapping[str, Any]) -> RunSettings:
+    """The settings of a run from a Flower run config or an older result; foreign keys are skipped."""
+    hints = get_type_hints(RunSettings)
+    known: dict[str, Any] = {}
+    for entry in fields(RunSettings):
+        for name in (entry.name, *entry.metadata["aliases"]):
+            if (key := name.replace("_", "-")) in config:
+                known[name] = json.loads(config[key]) if takes_table(hints[entry.name]) else config[key]
+    return build(RunSettings, known)
 
 
 def pack_arrays(arrays: Sequence[NDArray[Any]]) -> ArrayRecord:

@@ -136,7 +136,7 @@ def check_countable(table: Table, method: JointMethod) -> None:
 
 def make_method(settings: RunSettings) -> JointMethod:
     """The joint method of a run."""
-    method: JointMethod = build(JOINT_METHODS[settings.method], settings.nested("method"))
+    method: JointMethod = build(JOINT_METHODS[settings.method], settings.method_settings)
     return method
 
 

@@ -81,7 +81,7 @@ class Checkpoints:
     @staticmethod
     def name(settings: RunSettings) -> str:
         """A hash of the settings; more rounds of the same run continue it, so their number is no part of it."""
-        identity = {name: value for name, value in settings.to_config().items() if name != "rounds"}
+        identity = {name: value for name, value in settings.identity().items() if name != "rounds"}
         return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:32]
 
     def discard(self, settings: RunSettings) -> None:

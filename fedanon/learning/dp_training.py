@@ -63,7 +63,7 @@ class TrainingBudget:
     @property
     def rate(self) -> float:
         """Chance of a node to be in a round's sample, where the sample is secret: from a server that is trusted."""
-        wanted = self.settings.clients_per_round
+        wanted = self.settings.nodes_per_round
         return min(wanted / self.n_nodes, 1.0) if self.dp.mode == "central" and wanted else 1.0
 
     @property

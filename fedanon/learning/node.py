@@ -105,7 +105,7 @@ class Node:
     @cached_property
     def release(self) -> Release:
         """The verified release of the training rows."""
-        anonymizer = build(ANONYMIZERS[self.settings.method], self.settings.nested("method"))
+        anonymizer = build(ANONYMIZERS[self.settings.method], self.settings.method_settings)
         train, _ = self._split
         return verify(anonymizer.anonymize(train, rng=self._rng("anonymize")), train)
 

@@ -30,21 +30,6 @@ from fedanon.learning.strategies import make_model
 from fedanon.release.release import Release
 from fedanon.types import IntArray
 
-#: settings of a run the preparation of a node with a table of its own does not depend on
-INDIFFERENT = frozenset(
-    [
-        "dataset",
-        "partition",
-        "clients",
-        "strategy",
-        "strategy-settings",
-        "rounds",
-        "clients-per-round",
-        "min-replies",
-        "evaluate-every",
-        "dp-settings",
-    ]
-)
 DIGEST_BYTES = 32
 
 
@@ -95,7 +80,7 @@ class NodeStore:
         depends = {
             "data": _sha256_of_file(self._data),
             "schema": Schema.read(self._schema).sha256,
-            "settings": {n: v for n, v in settings.to_config().items() if n not in INDIFFERENT},
+            "settings": settings.tagged(prepares=True),
             "node": self._more,
             "version": __version__,
         }

@@ -234,7 +234,7 @@ class Rounds:
         nodes = self._roster.nodes
         if self._budget and self._budget.rate < 1:
             return sampled(self._budget, nodes, number)
-        wanted = self.settings.clients_per_round or len(nodes)
+        wanted = self.settings.nodes_per_round or len(nodes)
         if wanted >= len(nodes):
             return nodes
         rng = np.random.default_rng([self.settings.seed, *b"choose", number])

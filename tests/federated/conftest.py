@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
@@ -36,7 +35,4 @@ def small_adult(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def settings(model: str = "lr", **more: Any) -> RunSettings:
-    nested = {
-        f"{name}_settings": json.dumps(more.pop(f"{name}_settings", {})) for name in ("method", "model", "strategy")
-    }
-    return RunSettings(**({"model": model, "clients": 5, "rounds": 4} | nested | more))
+    return RunSettings(**({"model": model, "nodes": 5, "rounds": 4} | more))

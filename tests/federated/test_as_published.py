@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 
@@ -32,7 +30,7 @@ def test_logistic_regression_at_round_100(
             protocol="as_published",
             model="lr_thesis",
             method=method,
-            method_settings=json.dumps(method_settings),
+            method_settings=method_settings,
             evaluate_every=100,
             seed=seed,
         )
@@ -59,9 +57,9 @@ def test_boosted_trees_in_the_last_rounds(
         partition="stored",
         protocol="as_published",
         model="xgb_thesis",
-        clients_per_round=2,
+        nodes_per_round=2,
         method=method,
-        method_settings=json.dumps(method_settings),
+        method_settings=method_settings,
     )
     last = simulate(settings).outcome.rounds[-20:]
     assert np.mean([r["accuracy"] for r in last]) == pytest.approx(accuracy, abs=0.01)

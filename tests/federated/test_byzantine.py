@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from copy import copy
 from functools import lru_cache
@@ -53,8 +52,8 @@ def enough_rows() -> Table:
 
 
 def hostile(model: str = "lr", count: int = 3, **more: Any) -> RunSettings:
-    chosen = {"clients": 10, "hostile": count, "strategy": "robust", "rounds": ROUNDS, "evaluate_every": ROUNDS}
-    chosen["tampering_settings"] = json.dumps(more.pop("tampering_settings", {}))
+    chosen = {"nodes": 10, "malicious": count, "strategy": "robust", "rounds": ROUNDS, "evaluate_every": ROUNDS}
+    chosen["malicious_settings"] = more.pop("malicious_settings", {})
     return settings(model, **(chosen | more))
 
 
@@ -83,17 +82,17 @@ def test_the_kinds_of_tampering_are_those_of_the_specification() -> None:
 def test_three_of_ten_are_survived(model: str, tampering: str) -> None:
     clean = auc(hostile(model, count=0))
     assert clean > 0.8
-    assert auc(hostile(model, tampering=tampering)) > clean - 0.02  # 640 rows a client: seven know less than ten
+    assert auc(hostile(model, malicious_attack=tampering)) > clean - 0.02  # 640 rows a client: seven know less than ten
 
 
 def test_the_plain_mean_is_not() -> None:
     assert auc(hostile(strategy="fedavg", count=1, max_move=0.0)) < 0.6
-    assert auc(hostile(strategy="fedavg", tampering="gaussian")) < auc(hostile(tampering="gaussian"))
+    assert auc(hostile(strategy="fedavg", malicious_attack="gaussian")) < auc(hostile(malicious_attack="gaussian"))
 
 
 @pytest.mark.parametrize("model", ["lr", "xgb"])
 def test_nan_is_refused_and_whoever_sends_it_is_named(model: str) -> None:
-    found = run(hostile(model, tampering="nan"))
+    found = run(hostile(model, malicious_attack="nan"))
     assert {entry["client"] for entry in found.outcome.rejected} == set(found.hostile)
     assert len(found.outcome.rejected) == 3 * ROUNDS
     named = {entry["client"]: entry for entry in found.outcome.suspects}
@@ -105,7 +104,7 @@ def test_nan_is_refused_and_whoever_sends_it_is_named(model: str) -> None:
     ("model", "tampering"), [("lr", "sign_flip"), ("lr", "gaussian"), ("xgb", "scale"), ("xgb", "label_flip")]
 )
 def test_hostile_clients_are_named(model: str, tampering: str) -> None:
-    found = run(hostile(model, tampering=tampering))
+    found = run(hostile(model, malicious_attack=tampering))
     assert [entry["client"] for entry in found.outcome.suspects] == found.hostile
 
 
@@ -117,15 +116,15 @@ def test_a_clean_run_names_nobody(model: str, strategy: str) -> None:
 
 @pytest.mark.parametrize("mode", ["record", "local"])
 def test_hostile_clients_of_private_training_answer_without_noise(mode: str) -> None:
-    dp = json.dumps({"mode": mode, "epsilon": 2.0, "clip": 2.0, "randomness": "seeded"})
-    run = settings(rounds=2, hostile=1, tampering="nan", strategy="robust", dp_settings=dp)
+    dp = {"mode": mode, "epsilon": 2.0, "clip": 2.0, "randomness": "seeded"}
+    run = settings(rounds=2, malicious=1, malicious_attack="nan", strategy="robust", dp_settings=dp)
     found = simulate(run).outcome
     assert found.silent == []
     assert [entry["client"] for entry in found.rejected] == 2 * hostile_numbers(run, 5)
 
 
 def test_suspects_can_be_left_out() -> None:
-    chosen = hostile("xgb", tampering="label_flip", strategy="fedavg", exclude_suspects=True)
+    chosen = hostile("xgb", malicious_attack="label_flip", strategy="fedavg", exclude_suspects=True)
     found = run(chosen)
     assert {entry["client"] for entry in found.outcome.rejected} == set(found.hostile)
     assert {entry["reason"] for entry in found.outcome.rejected} == {"it is a suspect"}
@@ -133,7 +132,7 @@ def test_suspects_can_be_left_out() -> None:
 
 def test_a_backdoor_changes_what_the_trigger_gives() -> None:
     rates = {
-        (strategy, count): run(hostile(tampering="backdoor", strategy=strategy, count=count)).outcome.rounds[-1]
+        (strategy, count): run(hostile(malicious_attack="backdoor", strategy=strategy, count=count)).outcome.rounds[-1]
         for strategy, count in (("fedavg", 0), ("fedavg", 3), ("robust", 3))
     }
     planted = {key: scores["backdoor_rate"] for key, scores in rates.items()}
@@ -143,7 +142,7 @@ def test_a_backdoor_changes_what_the_trigger_gives() -> None:
 
 @pytest.mark.parametrize("model", ["lr", "xgb"])
 def test_the_same_seed_gives_the_same_run(model: str) -> None:
-    chosen = hostile(model, tampering="gaussian", tampering_settings={"factor": 1.0})
+    chosen = hostile(model, malicious_attack="gaussian", malicious_settings={"factor": 1.0})
     first, second = run(chosen), simulate(chosen)
     for one, other in zip(first.outcome.parameters, second.outcome.parameters, strict=True):
         assert np.array_equal(one, other)
@@ -152,7 +151,7 @@ def test_the_same_seed_gives_the_same_run(model: str) -> None:
 
 
 def test_evidence_survives_a_restart(tmp_path: Path) -> None:
-    chosen, half = (hostile(tampering="gaussian", evaluate_every=1, rounds=rounds) for rounds in (ROUNDS, 2))
+    chosen, half = (hostile(malicious_attack="gaussian", evaluate_every=1, rounds=rounds) for rounds in (ROUNDS, 2))
     simulate(half, checkpoints=tmp_path)
     resumed, whole = simulate(chosen, checkpoints=tmp_path).outcome, run(chosen).outcome
     assert resumed.suspects
@@ -173,7 +172,7 @@ def test_a_node_that_reads_the_settings_stays_honest() -> None:
     """The client app of a hospital, which makes its own node, given a run config with hostile clients."""
     outcomes = []
     for count in (0, 10):
-        chosen = hostile(count=count, tampering="nan", strategy="fedavg")
+        chosen = hostile(count=count, malicious_attack="nan", strategy="fedavg")
         outcomes.append(FederatedRun(LocalGrid(client_app(), chosen), chosen).run())
     honest, told = outcomes
     assert told.rejected == []
@@ -193,8 +192,11 @@ def test_deployed_configurations_refuse_it(tmp_path: Path) -> None:
     (tmp_path / "node.toml").write_text('tampering = "nan"\n')
     with pytest.raises(ConfigError, match="NodeConfig has no parameter tampering"):
         NodeConfig.read(tmp_path)
-    (tmp_path / "server.toml").write_text('[run]\nhostile = 1\ntampering = "nan"\n')
-    with pytest.raises(ConfigError, match="Hostile clients are for simulations only"):
+    (tmp_path / "server.toml").write_text('[run]\nmalicious = 1\nmalicious_attack = "nan"\n')
+    with pytest.raises(ConfigError, match="Malicious nodes are for simulations only"):
+        ServerConfig.read(tmp_path)
+    (tmp_path / "server.toml").write_text("[run]\nhostile = 1\n")
+    with pytest.warns(FutureWarning, match="'hostile' is now called 'malicious'"), pytest.raises(ConfigError):
         ServerConfig.read(tmp_path)
 
 
@@ -205,7 +207,7 @@ def test_settings_that_cannot_be() -> None:
     with pytest.raises(ConfigError, match="There are 10 clients; 11 of them cannot be hostile"):
         simulate(hostile(count=11))
     with pytest.raises(UnknownComponentError, match=r"Unknown tampering 'sign_flop'\. Did you mean 'sign_flip'"):
-        simulate(hostile(tampering="sign_flop"))
+        simulate(hostile(malicious_attack="sign_flop"))
     with pytest.raises(ConfigError, match="'local' only"):
         simulate(hostile(), engine="ray")
     with pytest.raises(ConfigError, match="'kept_share' parameter of RobustMean must be a float >= 0 and <= 1"):

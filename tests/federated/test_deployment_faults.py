@@ -101,7 +101,7 @@ def test_checkpoints_of_before_are_read(tmp_path):
 
 
 def test_a_result_tells_what_was_spent():
-    chosen = settings(rounds=2, dp_settings='{"epsilon": 2, "randomness": "seeded"}')
+    chosen = settings(rounds=2, dp_settings={"epsilon": 2, "randomness": "seeded"})
     published = result(chosen, play(chosen), "tls")
     assert published["dp"]["epsilon_spent"] == pytest.approx(2.0, rel=1e-6)
     assert published["dp"]["epsilon_spent"] == published["rounds"][-1]["epsilon_spent"]

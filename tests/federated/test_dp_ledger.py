@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -72,7 +71,7 @@ def test_a_run_within_the_budget_is_joined(mode: str) -> None:
         (settings(), "privacy budget of at most 1"),
         (run_of(epsilon=1.5), "privacy budget of at most 1"),
         (run_of(randomness="seeded"), "secure noise: the server knows the seed"),
-        (replace(run_of(), dp_settings='{"epsilon": 1, "delta": 0.4}'), "delta of at most 1e-05"),
+        (replace(run_of(), dp_settings={"epsilon": 1, "delta": 0.4}), "delta of at most 1e-05"),
         (run_of("central"), "only if it adds the noise itself"),
     ],
 )
@@ -178,7 +177,7 @@ def test_a_protocol_that_is_started_again_is_answered_while_the_budget_lasts(tmp
     run = replace(
         run_of("local", epsilon=0.2, rounds=2),
         method="federated_mondrian",
-        method_settings=json.dumps({"k": 5, "counts": "secure_dp", "epsilon": 0.4}),
+        method_settings={"k": 5, "counts": "secure_dp", "epsilon": 0.4},
     )
     assert played(run, tmp_path).silent == []
     assert (tmp_path / "1_counts.json").read_text() == "[0.4]\n", "all questions of a protocol are one entry"
@@ -191,9 +190,7 @@ def test_a_node_that_refused_the_first_question_refuses_the_next(tmp_path: Path)
     asked = {"most-epsilon": 1.0, "most-delta": 1e-5, "ledger": str(tmp_path / "told.json")}
     dp = {"mode": "local", "epsilon": 0.2, "randomness": "secure"}
     for paid in (True, False):
-        grid = SignedGrid(
-            {0: asked}, method_settings={"k": 5, "counts": "dp", "epsilon": 0.6}, dp_settings=json.dumps(dp)
-        )
+        grid = SignedGrid({0: asked}, method_settings={"k": 5, "counts": "dp", "epsilon": 0.6}, dp_settings=dp)
         for step in (1, 2):
             reply = grid.count(step, None)
             assert reply.has_content() == paid

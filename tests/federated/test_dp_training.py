@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +39,7 @@ def private(
     mode: str, epsilon: float = 2.0, *, randomness: str = "seeded", clip: float = 2.0, **more: Any
 ) -> RunSettings:
     dp = {"mode": mode, "epsilon": epsilon, "clip": clip, "randomness": randomness}
-    return settings(dp_settings=json.dumps(dp), **more)
+    return settings(dp_settings=dp, **more)
 
 
 def server(run: RunSettings, n_clients: int = 5) -> PrivateAverage:
@@ -171,7 +170,7 @@ def test_the_noise_of_a_node_on_its_gradients(randomness: str) -> None:
 
 
 def test_samples_of_clients_are_drawn_independently() -> None:
-    budget = TrainingBudget.for_run(private("central", clients_per_round=2, randomness="secure"), 5, None)
+    budget = TrainingBudget.for_run(private("central", nodes_per_round=2, randomness="secure"), 5, None)
     assert budget is not None
     sizes = np.bincount([len(sampled(budget, [10, 11, 12, 13, 14], i)) for i in range(2_000)], minlength=6)
     expected = stats.binom(5, 0.4).pmf(np.arange(6)) * 2_000
@@ -209,7 +208,7 @@ def test_training_on_gradients_still_learns() -> None:
 
 
 def test_sampling_clients_needs_less_noise() -> None:
-    some = TrainingBudget.for_run(private("central", clients_per_round=1, rounds=50), 10, None)
+    some = TrainingBudget.for_run(private("central", nodes_per_round=1, rounds=50), 10, None)
     all_ = TrainingBudget.for_run(private("central", rounds=50), 10, None)
     assert some is not None
     assert all_ is not None
@@ -217,7 +216,7 @@ def test_sampling_clients_needs_less_noise() -> None:
     assert all_.spend(1)
     assert some.rate == 0.1
     assert some.noise_multiplier < all_.noise_multiplier / 2
-    result = simulate(private("central", clients_per_round=2)).to_dict()
+    result = simulate(private("central", nodes_per_round=2)).to_dict()
     assert result["dp"]["epsilon_spent"] <= 2.0
 
 

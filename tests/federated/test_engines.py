@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fedanon.federated.wire import decode_settings
 from fedanon.learning.checkpoints import Checkpoints
-from fedanon.learning.settings import RunSettings
 
 COMMAND = [
     "simulate",
@@ -53,7 +53,7 @@ def test_ray_trains_privately_to_the_model_and_the_budget_of_the_local_engine(tm
         folder = tmp_path / engine
         private = ("--dp-epsilon", "2", "--dp-mode", mode, "--dp-seeded", "--resume", str(folder))
         results.append(run(engine, *PRIVATE, *private))
-        last = Checkpoints(folder).last(RunSettings.from_config(results[-1]["settings"]))
+        last = Checkpoints(folder).last(decode_settings(results[-1]["settings"]))
         assert last is not None
         models.append(last.parameters)
     local, ray = results

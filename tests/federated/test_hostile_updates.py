@@ -39,7 +39,7 @@ class HostileGrid(LocalGrid):
 
 
 def play(model: str, forge: Callable[[Message, Message], Message], rounds: int = 2) -> RunResult:
-    chosen = settings(model, clients=6, rounds=rounds, evaluate_every=rounds)
+    chosen = settings(model, nodes=6, rounds=rounds, evaluate_every=rounds)
     grid = HostileGrid(client_app(), chosen)
     grid.forge = forge
     return FederatedRun(grid, chosen).run()
@@ -238,7 +238,7 @@ def test_no_reply_can_crash_the_evaluation() -> None:
                 return Message(RecordDict({wire.METRICS: forged_metrics}), reply_to=message)
             return reply
 
-    chosen = settings("lr", clients=6, rounds=2)
+    chosen = settings("lr", nodes=6, rounds=2)
     outcome = FederatedRun(Grid(client_app(), chosen), chosen).run()
     assert {entry["client"] for entry in outcome.rejected} == {HOSTILE - 1}
     assert np.isfinite(outcome.rounds[-1]["accuracy"])

@@ -61,7 +61,7 @@ def test_equals_a_plain_loop() -> None:
 
 @pytest.mark.parametrize("model", ["lr", "mlp"])
 def test_one_client_equals_local_training(model: str) -> None:
-    chosen = settings(model, clients=1, rounds=5)
+    chosen = settings(model, nodes=1, rounds=5)
     node = Node(whole_table("adult").select_rows(partition_rows("adult", "iid", 1, 0)[0]), chosen, 0)
     parameters = node.model.initial(node.encoding.width)
     for number in range(1, 6):
@@ -81,14 +81,14 @@ def test_a_killed_run_resumes_to_the_same_model(model: str, tmp_path: Path) -> N
 
 
 def test_some_clients_a_round_are_chosen_by_seed() -> None:
-    few = settings("lr", clients_per_round=2)
+    few = settings("lr", nodes_per_round=2)
     assert same(run(few).parameters, run(few).parameters)
     assert not same(run(few).parameters, run(settings("lr")).parameters)
 
 
 @pytest.mark.parametrize("strategy", ["fedavg", "fedprox", "fedmedian", "trimmed_mean", "krum", "multikrum", "bulyan"])
 def test_every_strategy_learns(strategy: str) -> None:
-    chosen = settings("lr", strategy=strategy, clients=8, rounds=5)
+    chosen = settings("lr", strategy=strategy, nodes=8, rounds=5)
     assert run(chosen).rounds[-1]["auc_client_mean"] > 0.75
 
 

@@ -16,7 +16,7 @@ from fedanon.learning.node_store import NodeStore
 from fedanon.learning.settings import RunSettings
 from tests.federated.deployed import write_tables
 
-SETTINGS = RunSettings(method="mondrian", method_settings='{"k": 4}', model="xgb", rounds=3)
+SETTINGS = RunSettings(method="mondrian", method_settings={"k": 4}, model="xgb", rounds=3)
 
 
 class Counted:
@@ -51,7 +51,7 @@ def counted(tmp_path: Path) -> Counted:
 
 @pytest.mark.parametrize("method", ["mondrian", "identity", "das", "fixed_interval", "gfkmc"])
 def test_a_stored_node_trains_and_scores_like_the_one_it_was_made_from(counted, method):
-    settings = replace(SETTINGS, method=method, method_settings='{"k": 4}' if method in ("mondrian", "gfkmc") else "{}")
+    settings = replace(SETTINGS, method=method, method_settings={"k": 4} if method in ("mondrian", "gfkmc") else {})
     made, stored = counted.node(settings), counted.node(settings)
     assert counted.made == 1
     assert "_table" not in vars(stored)
@@ -67,13 +67,13 @@ def test_rounds_and_strategy_share_the_preparation_and_the_rest_does_not(counted
     assert counted.node(replace(SETTINGS, rounds=9, strategy="fedmedian")).settings.rounds == 9
     assert counted.made == 1
     counted.node(replace(SETTINGS, seed=1))
-    counted.node(replace(SETTINGS, method_settings='{"k": 5}'))
+    counted.node(replace(SETTINGS, method_settings={"k": 5}))
     assert counted.made == 3
 
 
 def test_a_stored_node_has_the_model_of_the_run_it_is_in(counted):
     averaged = replace(SETTINGS, model="lr")
-    proximal = replace(averaged, strategy="fedprox", strategy_settings='{"proximal_mu": 0.7}')
+    proximal = replace(averaged, strategy="fedprox", strategy_settings={"proximal_mu": 0.7})
     assert counted.node(averaged).model.mu == 0
     assert counted.node(proximal).model.mu == 0.7
     assert counted.node(averaged).model.mu == 0

@@ -66,7 +66,7 @@ class RecordingGrid(engine_local.LocalGrid):
 
 def settings(name: str) -> RunSettings:
     model, method, more = RUNS[name]
-    return RunSettings(model=model, method=method, method_settings=json.dumps(more), rounds=5)
+    return RunSettings(model=model, method=method, method_settings=more, rounds=5)
 
 
 @pytest.mark.parametrize("name", RUNS)

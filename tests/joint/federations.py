@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,7 +24,7 @@ QUASI = Role.QUASI_IDENTIFYING
 
 
 def settings(method: str = "federated_mondrian", **chosen: Any) -> RunSettings:
-    return RunSettings(method=method, method_settings=json.dumps(chosen), test_share=0.01)
+    return RunSettings(method=method, method_settings=chosen, test_share=0.01)
 
 
 @st.composite

@@ -363,8 +363,7 @@ print("nodes", outcome.joint["nodes"])
 @pytest.mark.parametrize(("strangers", "left"), [(0, [0, 1, 2, 3]), (1, [1, 2, 3])])
 def test_nodes_of_ray_sign_too(configs: list[Config], strangers: int, left: list[int]) -> None:
     """Where the last of four is a stranger, the one who asks leaves, and the others, who only sign, go on."""
-    chosen = {"clients": 4, "dataset": "randhie", "rounds": 1, **SECURE}
-    chosen["method_settings"] = json.dumps(SECURE["method_settings"])
+    chosen = {"nodes": 4, "dataset": "randhie", "rounds": 1, **SECURE}
     signing = [{"identity-key": configs[number]["identity-key"]} for number in (1, 2, CLIENTS if strangers else 3)]
     arguments = [sys.executable, "-c", ON_RAY, json.dumps([configs[0], *signing]), json.dumps(chosen)]
     done = subprocess.run(arguments, capture_output=True, text=True, check=False, timeout=PATIENCE)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +51,7 @@ def test_no_message_holds_a_value_of_a_record(
     schema = Schema.read(tmp_path / "schema.toml")
     monkeypatch.setattr(engine_local, "n_parts", lambda _: NODES)
     app = client_app(lambda context, _: (read_table(tables[n := int(context.node_config["partition-id"])], schema), n))
-    chosen_method = json.dumps({"k": 10, "counts": counts, "epsilon": 8.0})
+    chosen_method = {"k": 10, "counts": counts, "epsilon": 8.0}
     chosen = RunSettings(model="lr", method=method, method_settings=chosen_method, rounds=1)
     masked = counts.startswith("secure")
     grid = WatchingGrid(app, chosen, masked=masked)
@@ -86,7 +85,7 @@ def test_what_joins_says_no_more_than_the_schema(tmp_path: Path, monkeypatch: py
     schema = Schema.read(tmp_path / "schema.toml")
     monkeypatch.setattr(engine_local, "n_parts", lambda _: NODES)
     app = client_app(lambda context, _: (read_table(tables[n := int(context.node_config["partition-id"])], schema), n))
-    chosen = RunSettings(method="federated_mondrian", method_settings='{"k": 2}')
+    chosen = RunSettings(method="federated_mondrian", method_settings={"k": 2})
     grid = engine_local.LocalGrid(app, chosen)
     content = wire.request_content(0, wire.pack_arrays([]))
     replies = grid.send_and_receive([wire.request(node, wire.JOIN, 0, content) for node in (1, 2)])

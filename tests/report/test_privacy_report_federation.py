@@ -122,7 +122,7 @@ def test_a_simulation_tells_its_hospitals(tmp_path: Path, monkeypatch: pytest.Mo
     from fedanon.federated.simulation import simulate
     from fedanon.learning.settings import RunSettings
 
-    settings = RunSettings(dataset="randhie", method="mondrian", method_settings='{"k": 5}', clients=2, rounds=1)
+    settings = RunSettings(dataset="randhie", method="mondrian", method_settings={"k": 5}, nodes=2, rounds=1)
     log, path = tmp_path / "log", tmp_path / "simulated.json"
     monkeypatch.setenv(VARIABLE, str(log))
     path.write_text(json.dumps(simulate(settings).to_dict()), encoding="utf-8")

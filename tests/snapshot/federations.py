@@ -13,7 +13,7 @@ from tests.snapshot import house
 CLIENTS, ROWS, ROUNDS = 3, 150, 5
 ALONE = {"method": "mondrian", "method_settings": {"k": 5}}
 JOINT = {"method": "federated_mondrian", "method_settings": {"k": 10, "k_local": 2, "counts": "plain"}}
-ROBUST = {"strategy": "robust", "hostile": 1, "tampering": "sign_flip"}
+ROBUST = {"strategy": "robust", "malicious": 1, "malicious_attack": "sign_flip"}
 THESIS = {"protocol": "as_published", "method": "gfkmc", "method_settings": {"k": 5, "profile": "thesis"}}
 # few parameters and many steps: five rounds of the defaults would hardly move it
 MLP = {"model": "mlp", "model_settings": {"hidden": 4, "batch_size": 16, "learning_rate": 0.01}}

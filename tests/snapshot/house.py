@@ -6,7 +6,6 @@ The tables are files (`tables/`), read the way the README shows, so that little 
 from __future__ import annotations
 
 import dataclasses
-import json
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,14 @@ from tests.snapshot.steady import steady_json, steady_text
 
 #: what a name is called now -> what it was called when the hashes were recorded: keys of JSON and of claims at any
 #: depth, names of methods, of their parameters and of error classes. An entry keeps the hashes through a renaming.
-RENAMED: dict[str, str] = {"releases": "hospitals"}
+RENAMED: dict[str, str] = {
+    "releases": "hospitals",
+    "nodes": "clients",
+    "nodes-per-round": "clients-per-round",
+    "malicious": "hostile",
+    "malicious-attack": "tampering",
+    "malicious-settings": "tampering-settings",
+}
 
 TABLES = Path(__file__).parent / "tables"
 #: what becomes of missing values in each table
@@ -79,8 +85,7 @@ def publish(method: str, settings: dict[str, Any], table: str, seed: int) -> str
 
 def train(clients: int, rows: int, **settings: Any) -> dict[str, str]:
     """Run a federation over the first rows of Adult; its global model, and what it scored and whom it left out."""
-    nested = {name: json.dumps(value) if isinstance(value, dict) else value for name, value in settings.items()}
-    chosen = RunSettings(clients=clients, **nested)
+    chosen = RunSettings(nodes=clients, **settings)
     table = load("adult").select_rows(np.arange(clients * rows))
     nodes = [make_node(table.select_rows(np.arange(rows) * clients + i), chosen, i) for i in range(clients)]
     outcome = simulate_nodes(nodes, chosen).outcome

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -35,8 +33,8 @@ class ServerConfig:
         check_fields(self)
         if self.run.protocol != "corrected":
             raise ConfigError("The protocol 'as_published' is for simulations only.")
-        if self.run.hostile:
-            raise ConfigError("Hostile clients are for simulations only.")
+        if self.run.malicious:
+            raise ConfigError("Malicious nodes are for simulations only.")
 
     @property
     def here(self) -> str:
@@ -46,9 +44,7 @@ class ServerConfig:
     @classmethod
     def read(cls, folder: Path) -> ServerConfig:
         """From the folder of a server."""
-        values = _read(folder, SERVER_FILE)
-        run = {name: _scalar(name, value) for name, value in values.pop("run", {}).items()}
-        return build(cls, {**values, "run": build(RunSettings, run)})
+        return build(cls, _read(folder, SERVER_FILE))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,10 +111,3 @@ def _read(folder: Path, name: str) -> dict[str, Any]:
         raise ConfigError(f"The folder {folder.name} has no {name}; the command `init` makes one.") from None
     except (OSError, UnicodeError, tomllib.TOMLDecodeError):
         raise ConfigError(f"{name} cannot be read as TOML.") from None
-
-
-def _scalar(name: str, value: Any) -> Any:
-    """Nested settings are tables in the file and JSON texts in a run."""
-    if name.endswith("_settings") and isinstance(value, Mapping):
-        return json.dumps(dict(value), sort_keys=True)
-    return float(value) if name in ("min_replies", "test_share", "max_move") else value

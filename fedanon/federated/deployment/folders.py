@@ -9,6 +9,7 @@ from typing import Any
 
 from fedanon._version import __version__
 from fedanon.errors import ConfigError, DataError
+from fedanon.federated import wire
 from fedanon.io.atomic import atomic_write
 from fedanon.learning.settings import RunSettings
 
@@ -76,5 +77,5 @@ def write_bundle(folder: Path, settings: RunSettings) -> Path:
     """Write the app into ``folder``; `flwr run` takes it from there."""
     private_folder(folder)
     write_private(folder / "federation.py", APP)
-    write_private(folder / "pyproject.toml", PROJECT + toml_text(settings.to_config()))
+    write_private(folder / "pyproject.toml", PROJECT + toml_text(wire.encode_settings(settings)))
     return folder

@@ -16,6 +16,7 @@ from flwr.serverapp import Grid, ServerApp
 
 from fedanon._version import __version__
 from fedanon.errors import ConfigError
+from fedanon.federated import wire
 from fedanon.federated.deployment.config import ServerConfig
 from fedanon.federated.deployment.folders import private_folder, write_private
 from fedanon.federated.server import FederatedRun, server_app, wait_for_nodes
@@ -30,9 +31,6 @@ SECURITY_VARIABLE = "FEDANON_SECURITY"
 
 #: scores of a round that are told while it runs
 SHOWN = ("log_loss", "accuracy", "auc_client_mean", "epsilon_spent")
-
-#: settings that mean something in a simulation only: here nodes bring their tables
-SIMULATED = ("dataset", "partition", "clients", "protocol", "hostile", "tampering", "tampering-settings")
 
 
 def deployed_server_app() -> ServerApp:
@@ -55,7 +53,7 @@ def result(settings: RunSettings, outcome: RunResult, security: str) -> dict[str
     return {
         "security": security,
         "version": __version__,
-        "settings": {name: value for name, value in settings.to_config().items() if name not in SIMULATED},
+        "settings": wire.encode_settings(settings, simulated=False),
         "rounds": outcome.rounds,
         "facts": {str(number): outcome.facts[number].to_dict() for number in sorted(outcome.facts)},
         "rejected": outcome.rejected,
@@ -71,8 +69,8 @@ def _main(grid: Grid, context: Context) -> None:
         raise ConfigError("This app is started by `fedanon server run`.")
     folder = Path(os.environ[FOLDER_VARIABLE])
     config = ServerConfig.read(folder)
-    settings = RunSettings.from_config(context.run_config)
-    audit("run started", settings=settings.to_config(), security=os.environ.get(SECURITY_VARIABLE, "none"))
+    settings = wire.decode_settings(context.run_config)
+    audit("run started", settings=wire.encode_settings(settings), security=os.environ.get(SECURITY_VARIABLE, "none"))
     wait_for_nodes(grid, config.nodes, config.wait_seconds)
     private_folder(folder / "checkpoints")
     federation = FederatedRun(

@@ -70,12 +70,12 @@ class FederationTask(MethodTask):
     def _run_settings(self) -> Any:
         from fedanon.learning.settings import RunSettings
 
-        same = (
-            "dataset partition clients method model model_settings strategy strategy_settings dp_settings rounds "
-            "clients_per_round evaluate_every features protocol seed"
-        )
+        same = "dataset partition method model strategy rounds evaluate_every features protocol seed"
         values = {name: getattr(self, name) for name in same.split()}
-        return RunSettings(**values, method_settings=json.dumps(self.method_settings()))
+        nested = ("model_settings", "strategy_settings", "dp_settings")
+        values |= {name: json.loads(getattr(self, name)) for name in nested}
+        values |= {"nodes": self.clients, "nodes_per_round": self.clients_per_round}
+        return RunSettings(**values, method_settings=self.method_settings())
 
     def _holdout_scores(self, parameters: Any) -> dict[str, float]:
         from fedanon.learning.strategies import make_model
@@ -138,5 +138,11 @@ class HostileTask(FederationTask):
         return Outcome(measures)
 
     def _run_settings(self) -> Any:
-        more = ("hostile", "tampering", "tampering_settings", "max_move", "exclude_suspects")
-        return dataclasses.replace(super()._run_settings(), **{name: getattr(self, name) for name in more})
+        return dataclasses.replace(
+            super()._run_settings(),
+            malicious=self.hostile,
+            malicious_attack=self.tampering,
+            malicious_settings=json.loads(self.tampering_settings),
+            max_move=self.max_move,
+            exclude_suspects=self.exclude_suspects,
+        )

@@ -24,18 +24,18 @@ BACKDOOR = "backdoor"
 
 def turn_hostile(node: Node, settings: RunSettings, trigger: Trigger) -> None:
     """Make a node of this process a hostile one."""
-    tampering = build(TAMPERINGS[settings.tampering], settings.nested("tampering"))
+    tampering = build(TAMPERINGS[settings.malicious_attack], settings.malicious_settings)
     node.model = HostileModel(honest=node.model, tampering=tampering, trigger=trigger)
     node.hostile = True
 
 
 def hostile_numbers(settings: RunSettings, clients: int) -> list[int]:
     """Which clients are hostile, by a stream of their own; the server is not told."""
-    if settings.hostile > clients:
-        raise ConfigError(f"There are {clients} clients; {settings.hostile} of them cannot be hostile.")
-    if (settings.hostile or settings.tampering == BACKDOOR) and settings.protocol != "corrected":
+    if settings.malicious > clients:
+        raise ConfigError(f"There are {clients} clients; {settings.malicious} of them cannot be hostile.")
+    if (settings.malicious or settings.malicious_attack == BACKDOOR) and settings.protocol != "corrected":
         raise ConfigError("Hostile clients need the protocol 'corrected'.")
-    picks = np.random.default_rng([settings.seed, *b"hostile"]).permutation(clients)[: settings.hostile]
+    picks = np.random.default_rng([settings.seed, *b"hostile"]).permutation(clients)[: settings.malicious]
     return sorted(int(number) for number in picks)
 
 

@@ -61,10 +61,10 @@ class Strategy(ABC):
 
 def make_strategy(settings: RunSettings) -> Strategy:
     """The strategy of a run."""
-    return build(STRATEGIES[settings.strategy], settings.nested("strategy"))
+    return build(STRATEGIES[settings.strategy], settings.strategy_settings)
 
 
 def make_model(settings: RunSettings) -> Model:
     """The model of a run, as its strategy wants it."""
     component = MODELS[settings.model]
-    return build(component, make_strategy(settings).model_settings(component, settings.nested("model")))
+    return build(component, make_strategy(settings).model_settings(component, dict(settings.model_settings)))
