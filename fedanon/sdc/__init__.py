@@ -11,9 +11,7 @@ from fedanon._lazy import lazy_exports
 
 if TYPE_CHECKING:
     from fedanon.sdc.methods.coding import Rounding, TopBottomCoding
-    from fedanon.sdc.methods.distortion import Distortion
-    from fedanon.sdc.methods.gadp import Egadp, Gadp, Ipso
-    from fedanon.sdc.methods.imputation import Imputation
+    from fedanon.sdc.methods.linear_models import Egadp, Gadp, Imputation, Ipso, Romm
     from fedanon.sdc.methods.longitudinal import LongitudinalReverseMapping
     from fedanon.sdc.methods.noise import (
         AdditiveNoise,
@@ -25,9 +23,8 @@ if TYPE_CHECKING:
         OutlierNoise,
     )
     from fedanon.sdc.methods.pram import InvariantPram, Pram
-    from fedanon.sdc.methods.rank_methods import RankSwapping, Resampling, ReverseMapping
+    from fedanon.sdc.methods.rank_methods import Distortion, RankSwapping, Resampling, ReverseMapping
     from fedanon.sdc.methods.recoding import GlobalRecoding
-    from fedanon.sdc.methods.romm import Romm
     from fedanon.sdc.methods.semantic_recoding import SemanticRecoding
     from fedanon.sdc.methods.shuffling import DataShuffling, RegressionShuffling
     from fedanon.sdc.methods.suppression import LocalSuppression, ThresholdSuppression
@@ -39,13 +36,13 @@ else:
             "Correlated2Noise": "fedanon.sdc.methods.noise",
             "CorrelatedNoise": "fedanon.sdc.methods.noise",
             "DataShuffling": "fedanon.sdc.methods.shuffling",
-            "Distortion": "fedanon.sdc.methods.distortion",
-            "Egadp": "fedanon.sdc.methods.gadp",
-            "Gadp": "fedanon.sdc.methods.gadp",
+            "Distortion": "fedanon.sdc.methods.rank_methods",
+            "Egadp": "fedanon.sdc.methods.linear_models",
+            "Gadp": "fedanon.sdc.methods.linear_models",
             "GlobalRecoding": "fedanon.sdc.methods.recoding",
-            "Imputation": "fedanon.sdc.methods.imputation",
+            "Imputation": "fedanon.sdc.methods.linear_models",
             "InvariantPram": "fedanon.sdc.methods.pram",
-            "Ipso": "fedanon.sdc.methods.gadp",
+            "Ipso": "fedanon.sdc.methods.linear_models",
             "KimNoise": "fedanon.sdc.methods.noise",
             "LocalSuppression": "fedanon.sdc.methods.suppression",
             "LogMultiplicativeNoise": "fedanon.sdc.methods.noise",
@@ -57,7 +54,7 @@ else:
             "RegressionShuffling": "fedanon.sdc.methods.shuffling",
             "Resampling": "fedanon.sdc.methods.rank_methods",
             "ReverseMapping": "fedanon.sdc.methods.rank_methods",
-            "Romm": "fedanon.sdc.methods.romm",
+            "Romm": "fedanon.sdc.methods.linear_models",
             "Rounding": "fedanon.sdc.methods.coding",
             "SemanticRecoding": "fedanon.sdc.methods.semantic_recoding",
             "ThresholdSuppression": "fedanon.sdc.methods.suppression",
