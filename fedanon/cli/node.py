@@ -28,7 +28,7 @@ def init(
 ) -> None:
     """Make a node's folder: a key pair and a node.toml."""
     from fedanon.federated.deployment.config import NodeConfig
-    from fedanon.federated.deployment.node import HOSPITALS, KEY, NodeFolder
+    from fedanon.federated.deployment.node import KEY, PEERS, NodeFolder
 
     config = NodeConfig(
         server=server,
@@ -38,15 +38,15 @@ def init(
         missing=missing,
         least_k=least_k,
         identity_key=KEY,
-        hospital_keys=HOSPITALS,
+        peer_keys=PEERS,
     )
     node = NodeFolder.init(folder, config, ca)
     typer.echo(node.public_key)
     out = console(stderr=True)
     out.print("Above is this node's public key (node.pub). Give it to the server's people, who register it with")
     out.print("  fedanon server register SERVER node.pub --name NAME")
-    out.print("For runs with secure sums give it to the other hospitals too, and put theirs, named NAME.pub, into")
-    out.print(f"  {folder / HOSPITALS}")
+    out.print("For runs with secure sums give it to the other nodes too, and put theirs, named NAME.pub, into")
+    out.print(f"  {folder / PEERS}")
     if ca is None:
         out.print(f"Copy the server's ca.crt into {folder}.")
     out.print(f"Then: fedanon node run {folder}")

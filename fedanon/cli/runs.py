@@ -33,7 +33,7 @@ COUNTS = ("k_reached", "classes", "linkage_first")
 
 
 def component_of(method: str) -> type[Anonymizer]:
-    """The method by name; one that hospitals apply together is refused with where it belongs."""
+    """The method by name; a joint one is rejected with a hint where it belongs."""
     from fedanon.anonymizers import ANONYMIZERS
     from fedanon.errors import ConfigError
     from fedanon.joint import JOINT_METHODS

@@ -27,7 +27,7 @@ from fedanon.learning.settings import RunSettings
 ARRAYS, CONFIG, METRICS = "arrays", "config", "metrics"
 ROUND, WEIGHT = "round", "num-examples"
 FACT_NUMBERS = ("width", "n_train", "n_test")
-#: messages of an anonymisation that hospitals agree on together: who takes part, and questions for counts
+#: messages of joint anonymization: who takes part, and queries for counts
 JOIN, COUNT = "query.join", "query.count"
 MAX_ARRAYS = 100_000
 MAX_BYTES = 256 * 2**20

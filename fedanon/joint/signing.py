@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from numpy.typing import NDArray
 
 from fedanon.errors import ConfigError, DataError, PrivacyViolationError
+from fedanon.fields import warn_renamed
 from fedanon.io.keys import check_public_key
 
 if TYPE_CHECKING:
@@ -43,10 +44,14 @@ class Identity:
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Identity:
-        """The identity that a node config states by `identity-key` and `hospital-keys`; either may be missing."""
-        own, others = str(config.get("identity-key", "")), str(config.get("hospital-keys", ""))
+        """The identity that a node config states by `identity-key` and `peer-keys`; either may be missing."""
+        own, others = str(config.get("identity-key", "")), str(config.get("peer-keys", ""))
+        if former := str(config.get("hospital-keys", "")):
+            # a node config written by hand: who asked for signatures must not lose them by a renaming
+            warn_renamed("hospital-keys", "peer-keys")
+            others = others or former
         if not own and others:
-            raise ConfigError("A node with hospital_keys needs an identity_key too: its own key has to be signed.")
+            raise ConfigError("A node with peer_keys needs an identity_key too: its own key has to be signed.")
         private = _private_key(Path(own)) if own else None
         if private is None or not others:
             return cls(private)
@@ -74,7 +79,7 @@ class Identity:
             if not row.any():
                 _reject(number, "is not signed")
             if name not in self.peers:
-                _reject(number, "is signed by none of its hospital_keys")
+                _reject(number, "is signed by none of its peer_keys")
             if name not in left:
                 _reject(number, "is signed by a node that signed another key")
             if not _is_valid(left.pop(name), signed, _statement(run_id, number, key)):
@@ -145,9 +150,9 @@ def _public_key(line: bytes, file: str) -> EllipticCurvePublicKey:
     try:
         key: Any = load_ssh_public_key(check_public_key(line))
     except ConfigError:
-        raise ConfigError(f"A line of {file} in hospital_keys is not the public key (node.pub) of a node.") from None
+        raise ConfigError(f"A line of {file} in peer_keys is not the public key (node.pub) of a node.") from None
     if key.key_size != 8 * NUMBER_BYTES:
-        raise ConfigError(f"The keys of {file} in hospital_keys must be on P-384, as `fedanon node init` makes them.")
+        raise ConfigError(f"The keys of {file} in peer_keys must be on P-384, as `fedanon node init` makes them.")
     found: EllipticCurvePublicKey = key
     return found
 

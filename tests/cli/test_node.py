@@ -20,7 +20,7 @@ def node(tmp_path: Path, run: Run) -> NodeFolder:
     options = ("--server", "127.0.0.1:9443", "--data", table, "--schema", tmp_path / "schema.toml")
     done = run("node", "init", tmp_path / "node", *options)
     assert done.code == 0, done.err
-    assert "give it to the other hospitals" in done.err
+    assert "give it to the other nodes" in done.err
     return NodeFolder(tmp_path / "node")
 
 
@@ -31,21 +31,33 @@ def test_a_new_node_signs_by_its_own_key_and_asks_for_signatures(node: NodeFolde
     assert known() == 1, "itself"
     for name in ("node", "other"):
         text = node.public_key.encode() if name == "node" else node_keys().public
-        (node.folder / "hospitals" / f"{name}.pub").write_bytes(text)
+        (node.folder / "peers" / f"{name}.pub").write_bytes(text)
     assert known() == 2
 
 
 def test_a_key_that_cannot_be_read_is_told_at_the_start(node: NodeFolder) -> None:
     node.command(insecure=True)
-    (node.folder / "hospitals" / "other.pub").write_text("not a key")
-    with pytest.raises(ConfigError, match=r"other\.pub in hospital_keys is not the public key"):
+    (node.folder / "peers" / "other.pub").write_text("not a key")
+    with pytest.raises(ConfigError, match=r"other\.pub in peer_keys is not the public key"):
         node.command(insecure=True)
 
 
 def test_a_node_made_before_there_were_signatures_runs_as_ever(node: NodeFolder) -> None:
     lines = (node.folder / "node.toml").read_text().splitlines()
-    old = [line for line in lines if not line.startswith(("identity_key", "hospital_keys"))]
+    old = [line for line in lines if not line.startswith(("identity_key", "peer_keys"))]
     assert len(old) == len(lines) - 2
     (node.folder / "node.toml").write_text("\n".join(old))
     config = NodeFolder(node.folder).config.for_flower(node.folder)
     assert Identity.from_config(config) == Identity()
+
+
+def test_the_former_name_of_the_peers_is_accepted(node: NodeFolder) -> None:
+    text = (node.folder / "node.toml").read_text()
+    (node.folder / "node.toml").write_text(text.replace("peer_keys", "hospital_keys"))
+    with pytest.warns(FutureWarning, match="peer_keys"):
+        config = NodeFolder(node.folder).config
+    assert config.peer_keys == "peers"
+    flower = config.for_flower(node.folder)
+    flower["hospital-keys"] = flower.pop("peer-keys")
+    with pytest.warns(FutureWarning, match="peer-keys"):
+        assert Identity.from_config(flower).peers is not None

@@ -21,7 +21,7 @@ import numpy as np
 from fedanon.data.schema import Schema
 from fedanon.data.table import Table
 from fedanon.federated.deployment.config import NodeConfig
-from fedanon.federated.deployment.node import HOSPITALS, KEY, NodeFolder
+from fedanon.federated.deployment.node import KEY, PEERS, NodeFolder
 from fedanon.federated.deployment.server import Server
 from fedanon.io.csv import read_table
 
@@ -140,7 +140,7 @@ def deployed(
         found.server.register(found.nodes[-1].folder / "node.pub", f"hospital-{number}")
     if signed:
         for node in found.nodes:
-            shutil.copytree(found.server.folder / "nodes", node.folder / HOSPITALS, dirs_exist_ok=True)
+            shutil.copytree(found.server.folder / "nodes", node.folder / PEERS, dirs_exist_ok=True)
     try:
         yield found
     finally:
@@ -165,7 +165,7 @@ def new_node(
         number=number,
         least_k=least_k,
         identity_key=KEY if signed else "",
-        hospital_keys=HOSPITALS if signed else "",
+        peer_keys=PEERS if signed else "",
     )
     return NodeFolder.init(found.folder / f"node{number}", config, ca or found.server.folder / "ca.crt")
 

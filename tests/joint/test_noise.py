@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from fedanon.errors import ConfigError, UpdateRejectedError
+from fedanon.fields import build
 from fedanon.joint import JOINT_METHODS
 from fedanon.joint.disclosure import SecureNoisy
 from fedanon.joint.methods.mondrian import FederatedMondrian
@@ -109,3 +110,9 @@ def test_by_default_more_than_half_are_needed() -> None:
 def test_words_come_from_the_operating_system() -> None:
     nothing = np.zeros(2000, dtype=np.int64)
     assert not np.array_equal(add_noise_shares(nothing, 5.0, 1), add_noise_shares(nothing, 5.0, 1))
+
+
+def test_the_former_name_of_the_failure_probability_is_accepted() -> None:
+    with pytest.warns(FutureWarning, match="failure_probability"):
+        method = build(FederatedMondrian, {"k": 5, "doubt": "0.05"})
+    assert method.failure_probability == 0.05

@@ -32,14 +32,14 @@ from tests.joint.test_engines import agreed
 @pytest.fixture
 def configs(tmp_path: Path) -> list[Config]:
     """The settings of hospitals that know each other, and of a stranger."""
-    known = tmp_path / "hospitals"
+    known = tmp_path / "peers"
     known.mkdir()
     for number in range(CLIENTS + 1):
         pair = node_keys()
         (tmp_path / f"{number}.key").write_bytes(pair.private)
         if number < CLIENTS:
             (known / f"{number}.pub").write_bytes(pair.public)
-    return [{"identity-key": str(tmp_path / f"{n}.key"), "hospital-keys": str(known)} for n in range(CLIENTS + 1)]
+    return [{"identity-key": str(tmp_path / f"{n}.key"), "peer-keys": str(known)} for n in range(CLIENTS + 1)]
 
 
 # ---- signatures -------------------------------------------------------------------------------------
@@ -110,7 +110,7 @@ def zeros_in_the_name_of_another(_: list[Config], __: Keys, signatures: Keys) ->
 
 LIES: dict[Lie, str] = {
     swapped: "key of number 1 has a signature for another run, number or key",
-    swapped_and_signed_by_a_stranger: "key of number 1 is signed by none of its hospital_keys",
+    swapped_and_signed_by_a_stranger: "key of number 1 is signed by none of its peer_keys",
     of_another_run: "key of number 1 has a signature for another run, number or key",
     for_another_number: "key of number 1 has a signature for another run, number or key",
     exchanged: "key of number 1 has a signature for another run, number or key",
@@ -149,20 +149,20 @@ def test_signatures_are_those_of_the_standard() -> None:
 
 
 def test_a_file_of_keys_is_as_good_as_a_folder(configs: list[Config], tmp_path: Path) -> None:
-    lines = [path.read_bytes().strip() + b" a comment\n" for path in sorted((tmp_path / "hospitals").iterdir())]
+    lines = [path.read_bytes().strip() + b" a comment\n" for path in sorted((tmp_path / "peers").iterdir())]
     (tmp_path / "keys").write_bytes(b"\n".join(lines))
-    as_file = Identity.from_config(configs[0] | {"hospital-keys": str(tmp_path / "keys")}).peers
+    as_file = Identity.from_config(configs[0] | {"peer-keys": str(tmp_path / "keys")}).peers
     assert as_file is not None
     assert as_file.keys() == Identity.from_config(configs[0]).peers.keys()  # type: ignore[union-attr]
 
 
 def test_a_hospital_knows_itself(configs: list[Config], tmp_path: Path) -> None:
-    (tmp_path / "hospitals" / "0.pub").unlink()
+    (tmp_path / "peers" / "0.pub").unlink()
     assert len(Identity.from_config(configs[0]).peers or ()) == CLIENTS
 
 
 def test_a_node_without_the_settings_signs_and_asks_for_nothing(configs: list[Config]) -> None:
-    identity = Identity.from_config({"identity-key": "", "hospital-keys": ""})
+    identity = Identity.from_config({"identity-key": "", "peer-keys": ""})
     assert identity.signature(RUN, 0, MINE) == b""
     identity.check(RUN, KEYS, pack_keys(KEYS)[-1])
     Identity.from_config({"identity-key": configs[0]["identity-key"]}).check(RUN, KEYS, pack_keys(KEYS)[-1])
@@ -171,11 +171,11 @@ def test_a_node_without_the_settings_signs_and_asks_for_nothing(configs: list[Co
 def test_settings_that_cannot_be_are_told(configs: list[Config], tmp_path: Path) -> None:
     own, small = Path(configs[0]["identity-key"]), ec.generate_private_key(ec.SECP256R1())
     with pytest.raises(ConfigError, match="needs an identity_key too"):
-        Identity.from_config({"hospital-keys": configs[0]["hospital-keys"]})
+        Identity.from_config({"peer-keys": configs[0]["peer-keys"]})
     with pytest.raises(DataError, match=r"key file absent\.key cannot be read"):
         Identity.from_config({"identity-key": str(tmp_path / "absent.key")})
     with pytest.raises(DataError, match="key file absent cannot be read"):
-        Identity.from_config(configs[0] | {"hospital-keys": str(tmp_path / "absent")})
+        Identity.from_config(configs[0] | {"peer-keys": str(tmp_path / "absent")})
     for text in (b"no key", node_keys().public):
         own.write_bytes(text)
         with pytest.raises(ConfigError, match=r"identity_key 0\.key is not a private key without a password"):
@@ -183,12 +183,12 @@ def test_settings_that_cannot_be_are_told(configs: list[Config], tmp_path: Path)
     own.write_bytes(small.private_bytes(form.Encoding.PEM, form.PrivateFormat.OpenSSH, form.NoEncryption()))
     with pytest.raises(ConfigError, match=r"identity_key 0\.key must be on P-384"):
         Identity.from_config(configs[0])
-    listed = tmp_path / "hospitals" / "1.pub"
+    listed = tmp_path / "peers" / "1.pub"
     listed.write_bytes(small.public_key().public_bytes(form.Encoding.OpenSSH, form.PublicFormat.OpenSSH))
-    with pytest.raises(ConfigError, match=r"keys of 1\.pub in hospital_keys must be on P-384"):
+    with pytest.raises(ConfigError, match=r"keys of 1\.pub in peer_keys must be on P-384"):
         Identity.from_config(configs[2])
     listed.write_bytes(node_keys().private)
-    with pytest.raises(ConfigError, match=r"A line of 1\.pub in hospital_keys is not the public key"):
+    with pytest.raises(ConfigError, match=r"A line of 1\.pub in peer_keys is not the public key"):
         Identity.from_config(configs[2])
 
 
@@ -368,5 +368,5 @@ def test_nodes_of_ray_sign_too(configs: list[Config], strangers: int, left: list
     arguments = [sys.executable, "-c", ON_RAY, json.dumps([configs[0], *signing]), json.dumps(chosen)]
     done = subprocess.run(arguments, capture_output=True, text=True, check=False, timeout=PATIENCE)
     assert f"nodes {left}" in done.stdout, done.stderr
-    refused = "the key of number 3 is signed by none of its hospital_keys" in done.stdout + done.stderr
+    refused = "the key of number 3 is signed by none of its peer_keys" in done.stdout + done.stderr
     assert refused == bool(strangers)

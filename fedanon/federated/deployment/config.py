@@ -65,12 +65,14 @@ class NodeConfig:
     most_delta: float = parameter(1e-5, help="delta at which that budget is counted", at_least=0, at_most=0.5)
     trust_server: bool = parameter(False, help="with a budget: also where the server adds the noise and counts")
     counts: str = parameter(
-        "", help="rules for counts by which it anonymises together, as in 'secure, secure_dp'; empty takes any"
+        "", help="rules for the counts of joint methods that it accepts, as in 'secure, secure_dp'; empty accepts any"
     )
     ca: str = parameter("ca.crt", help="certificate of the server's authority")
     identity_key: str = parameter("", help="private key that signs the keys of this node's masks; empty signs nothing")
-    hospital_keys: str = parameter(
-        "", help="folder or file of the hospitals' public keys, with whom alone counts are summed; empty asks for none"
+    peer_keys: str = parameter(
+        "",
+        help="folder or file of the public keys of the nodes with which alone counts are summed; empty asks for none",
+        aliases=("hospital_keys",),
     )
 
     def __post_init__(self) -> None:
@@ -100,7 +102,7 @@ class NodeConfig:
             "counts": self.counts,
             "store": str((folder / "store").resolve()),
             "identity-key": str((folder / self.identity_key).resolve()) if self.identity_key else "",
-            "hospital-keys": str((folder / self.hospital_keys).resolve()) if self.hospital_keys else "",
+            "peer-keys": str((folder / self.peer_keys).resolve()) if self.peer_keys else "",
         }
 
 

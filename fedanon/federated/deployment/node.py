@@ -19,8 +19,8 @@ from fedanon.joint.signing import Identity
 
 KEY = "node.key"
 PUBLIC_KEY = "node.pub"
-#: where the public keys of the other hospitals are to lie
-HOSPITALS = "hospitals"
+#: the folder for the public keys of the other nodes
+PEERS = "peers"
 
 
 class NodeFolder:
@@ -45,8 +45,8 @@ class NodeFolder:
         write_private(folder / PUBLIC_KEY, keys.public)
         if certificate:
             write_private(folder / config.ca, certificate)
-        if config.hospital_keys == HOSPITALS:
-            private_folder(folder / HOSPITALS)
+        if config.peer_keys == PEERS:
+            private_folder(folder / PEERS)
         write_private(folder / NODE_FILE, toml_text(asdict(config)))
         return cls(folder)
 

@@ -15,7 +15,7 @@ from fedanon.harness.tasks.base import MethodTask, Outcome, majority_share, tabl
 
 #: of the last rounds, a mean is reported beside the final value: bagging over few clients swings from round to round
 LAST = 20
-#: what is told of a protocol by which the clients anonymised together
+#: what is reported of joint anonymization
 AGREED = ("classes", "smallest_class_at_least", "queries", "bytes_down", "bytes_up", "epsilon_spent")
 
 
@@ -40,7 +40,7 @@ class FederationTask(MethodTask):
 
     @classmethod
     def component(cls, method: str) -> type[Any]:
-        """The method by name: one of a single table, or one that all clients apply together."""
+        """The method by name: one for a single table, or a joint one."""
         from fedanon.joint import JOINT_METHODS
 
         return JOINT_METHODS[method] if method in JOINT_METHODS else super().component(method)
