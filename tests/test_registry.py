@@ -17,7 +17,7 @@ GROUP = "fedanon_test.fruits"
 REGISTRIES = {
     "fedanon.anonymizers": "fedanon.anonymizers:ANONYMIZERS",
     "fedanon.attacks": "fedanon.attacks:ATTACKS",
-    "fedanon.datasets": "fedanon.data.catalog:DATASETS",
+    "fedanon.datasets": "fedanon.datasets:DATASETS",
     "fedanon.metrics": "fedanon.metrics:METRICS",
     "fedanon.models": "fedanon.models:MODELS",
     "fedanon.privacy_models": "fedanon.privacy:PRIVACY_MODELS",
