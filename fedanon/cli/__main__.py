@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 
 from fedanon.cli import INTERNAL_ERROR, USAGE_ERROR
 from fedanon.errors import FedanonError
@@ -13,6 +14,7 @@ def main() -> None:
     """Run the command line; every error fedanon raises on purpose is one line and exit code 2."""
     # small matrices: threads cost more than they save, and their number would change the last bits of a sum
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    warnings.formatwarning = lambda message, *_, **__: f"warning: {message}\n"
     from fedanon.cli.app import app
 
     try:

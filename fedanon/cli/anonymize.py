@@ -126,7 +126,7 @@ def _report(result: dict[str, Any]) -> None:
     from fedanon.metrics import METRICS
 
     rows = [(METRICS[name].title if name in METRICS else name, value) for name, value in _numbers(result)]
-    print_table(f"{result['method']} on {result['n']:,} rows", ["measure", "value"], rows)
+    print_table(f"{result['method']} on {result['n']:,} rows", ["metric", "value"], rows)
     out = console()
     claim = result["claim"]
     out.print(f"Verified: {claim}." if claim else "No promise is made about this release.")

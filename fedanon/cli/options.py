@@ -1,14 +1,18 @@
-"""Options several commands share, and how a table is found from them."""
+"""Options: those derived from the settings of a run, those several commands share, and the table they name."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import inspect
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import Field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
 from fedanon.errors import ConfigError
+from fedanon.fields import default_of, describe, takes_table, warn_renamed
+from fedanon.learning.settings import PRIVACY, DpSettings, RunSettings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,9 +21,134 @@ if TYPE_CHECKING:
     from fedanon.data.table import Table
     from fedanon.io.parquet_source import ParquetSource
 
+# ---- Options derived from the settings of a run --------------------------------------------------
+
+Command = Callable[..., None]
+DP = "dp_"
+
+
+def takes_run_settings(*names: str, **defaults: Any) -> Callable[[Command], Command]:
+    """Give a command an option for every setting of a run, or for those named, before its own options.
+
+    The command receives the chosen settings as one mapping, its first argument; ``defaults`` replace those of the
+    settings. A setting's former names are accepted too, hidden and with a warning.
+    """
+    chosen = [entry for entry in fields(RunSettings) if not names or entry.name in names]
+    derived = [each for entry in chosen for each in _parameters(entry, defaults)]
+
+    def decorate(command: Command) -> Command:
+        own = list(inspect.signature(command, eval_str=True).parameters.values())[1:]
+
+        def run(**given: Any) -> None:
+            command(_chosen_settings(chosen, given), **{each.name: given[each.name] for each in own})
+
+        run.__name__, run.__doc__, run.__module__ = command.__name__, command.__doc__, command.__module__
+        run.__signature__ = inspect.Signature([*derived, *own])  # type: ignore[attr-defined]
+        run.__annotations__ = {each.name: each.annotation for each in (*derived, *own)}
+        return run
+
+    return decorate
+
+
+def setting_option(name: str) -> Any:
+    """The option of one setting of a run, for a command that has few of them."""
+    entry = next(entry for entry in fields(RunSettings) if entry.name == name)
+    return _option(entry, get_type_hints(RunSettings)[name], _flag(entry), None)
+
+
+def _parameters(entry: Field[Any], defaults: Mapping[str, Any]) -> list[inspect.Parameter]:
+    """The options of a setting as parameters of a command: its own, and one per former name."""
+    if entry.name == "dp_settings":
+        return _privacy_parameters()
+    hint, group = get_type_hints(RunSettings)[entry.name], entry.metadata["group"]
+    default = None if takes_table(hint) else defaults.get(entry.name, default_of(entry))
+    former = [alias for alias in entry.metadata["aliases"] if not takes_table(hint)]
+    return [
+        _parameter(entry.name, hint, _option(entry, hint, _flag(entry), group), default=default),
+        *(_parameter(name, hint, _option(entry, hint, f"--{_dashed(name)}", group, hidden=True)) for name in former),
+    ]
+
+
+def _privacy_parameters() -> list[inspect.Parameter]:
+    """One option per field of the privacy budget."""
+    hints = get_type_hints(DpSettings)
+    seeded = typer.Option("--dp-seeded", hidden=True, help="Former name of --dp-randomness seeded.")
+    parameters = []
+    for part in fields(DpSettings):
+        option = _option(part, hints[part.name], f"--{_dashed(DP + part.name)}", PRIVACY)
+        parameters.append(_parameter(DP + part.name, hints[part.name], option))
+    return [*parameters, _parameter("dp_seeded", bool, seeded, default=False)]
+
+
+def _parameter(name: str, hint: Any, option: Any, default: Any = None) -> inspect.Parameter:
+    kind = list[str] if takes_table(hint) else hint if hint in (int, float, bool) else str
+    annotation = Annotated[kind if default is not None else kind | None, option]
+    return inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=annotation)
+
+
+def _option(entry: Field[Any], hint: Any, flag: str, group: str | None, *, hidden: bool = False) -> Any:
+    text = entry.metadata["help"]
+    more: dict[str, Any] = {}
+    if takes_table(hint):
+        more, text = {"metavar": "NAME=VALUE"}, f"{text}; may be repeated"
+    elif hint in (int, float):
+        more = {"min": entry.metadata["at_least"], "max": entry.metadata["at_most"]}
+    elif hint not in (str, bool):
+        text = f"{text}: {describe(entry, hint)}"
+    return typer.Option(flag, help=f"{text[0].upper()}{text[1:]}.", rich_help_panel=group, hidden=hidden, **more)
+
+
+def _flag(entry: Field[Any]) -> str:
+    given: str = entry.metadata.get("option", "")
+    return given or f"--{_dashed(entry.name.replace('_settings', '_set'))}"
+
+
+def _dashed(name: str) -> str:
+    return name.replace("_", "-")
+
+
+def _chosen_settings(entries: list[Field[Any]], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of the options by the names of the settings; tables are read, former names are replaced."""
+    hints = get_type_hints(RunSettings)
+    chosen: dict[str, Any] = {}
+    for entry in entries:
+        if entry.name == "dp_settings":
+            chosen[entry.name] = _privacy_budget(given)
+        elif takes_table(hints[entry.name]):
+            chosen[entry.name] = parse_settings(given[entry.name], _flag(entry))
+        else:
+            chosen[entry.name] = given[entry.name]
+            for name in entry.metadata["aliases"]:
+                if given[name] is not None:
+                    warn_renamed(f"--{_dashed(name)}", _flag(entry))
+                    chosen[entry.name] = given[name]
+    return chosen
+
+
+def _privacy_budget(given: Mapping[str, Any]) -> dict[str, Any]:
+    budget = {entry.name: given[DP + entry.name] for entry in fields(DpSettings) if given[DP + entry.name] is not None}
+    if given["dp_seeded"]:
+        warn_renamed("--dp-seeded", "--dp-randomness seeded")
+        budget["randomness"] = "seeded"
+    return budget
+
+
+def parse_settings(settings: list[str] | None, option: str = "--set") -> dict[str, str]:
+    """``name=value`` texts as a mapping."""
+    pairs = {}
+    for setting in settings or []:
+        name, equals, value = setting.partition("=")
+        if not equals:
+            raise ConfigError(f"{option} takes NAME=VALUE; {name!r} has no '='.")
+        pairs[name.strip()] = value.strip()
+    return pairs
+
+
+# ---- Options several commands share --------------------------------------------------------------
+
 InputFile = Annotated[Path | None, typer.Argument(metavar="INPUT", help="CSV file with a header line, or .parquet.")]
 Dataset = Annotated[str | None, typer.Option(help="A data set by name instead of a file; see `fedanon data list`.")]
-Client = Annotated[int | None, typer.Option(help="One client of a data set that is stored in partitions.", min=0)]
+Client = Annotated[int | None, typer.Option(help="One node of a data set that is stored in partitions.", min=0)]
 SchemaFile = Annotated[Path | None, typer.Option("--schema", help="Schema of the file (TOML).")]
 Quasi = Annotated[
     str | None, typer.Option("--qi", help="Numeric columns a,b,c (or `all`) as quasi-identifiers, instead of a schema.")
@@ -29,11 +158,12 @@ Missing = Annotated[
     typer.Option(help="Missing quasi-identifiers: error (default), category (a value of its own), wildcard."),
 ]
 Encoding = Annotated[str, typer.Option(help="Encoding of the file.")]
-Settings = Annotated[
-    list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the method; may be repeated.")
-]
-Seed = Annotated[int, typer.Option(help="Seed of all randomness.", min=0)]
+Settings = Annotated[list[str] | None, setting_option("method_settings")]
+Seed = Annotated[int, setting_option("seed")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
+
+
+# ---- The table a command works on ----------------------------------------------------------------
 
 
 def load_table(
@@ -119,14 +249,3 @@ def _all_numeric(frame: pd.DataFrame, quasi: str | None) -> Schema:
 
     assert quasi is not None
     return numeric_schema(frame, "all" if quasi == "all" else [name.strip() for name in quasi.split(",")])
-
-
-def parse_settings(settings: list[str] | None) -> dict[str, str]:
-    """``name=value`` texts as a mapping."""
-    pairs = {}
-    for setting in settings or []:
-        name, equals, value = setting.partition("=")
-        if not equals:
-            raise ConfigError(f"--set takes NAME=VALUE; {name!r} has no '='.")
-        pairs[name.strip()] = value.strip()
-    return pairs

@@ -23,18 +23,19 @@ MODELS = ("lr", "xgb")
 COLUMNS = ("dataset", "method", "k", "model", "accuracy", "auc_pooled", "ncp", "linkage", "truthfulness", "seconds")
 
 
+@options.takes_run_settings("rounds", "seed", rounds=20)
 def tour(
-    rounds: Annotated[int, typer.Option(help="Rounds of training.", min=1)] = 20,
+    chosen: dict[str, Any],
     k: Annotated[str, typer.Option("--k", help="Values of k.")] = "5,10,20",
     plot: Annotated[Path | None, typer.Option(help="Where to draw AUC against k (PNG or SVG).")] = Path("tour.png"),
-    seed: options.Seed = 0,
     as_json: options.Json = False,
 ) -> None:
-    """Federate Adult over ten clients and RAND HIE over its six sites, with every method of the thesis.
+    """Federate Adult over ten nodes and RAND HIE over its six sites, with every method of the thesis.
 
-    Every client anonymises its own training rows; logistic regression and XGBoost are tested on raw rows.
+    Every node anonymises its own training rows; logistic regression and XGBoost are tested on raw rows.
     """
-    results = _run_all(list(_plan([int(part) for part in k.split(",")], rounds, seed)))
+    rounds = chosen["rounds"]
+    results = _run_all(list(_plan([int(part) for part in k.split(",")], rounds, chosen["seed"])))
     if plot is not None:
         draw_tour(results, plot)
     if as_json:

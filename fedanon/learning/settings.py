@@ -43,7 +43,7 @@ class RunSettings:
     )
     partition: str = parameter(
         "iid",
-        help="iid, dirichlet:ALPHA[:COLUMN], quantity:ALPHA, by:COLUMN, or stored",
+        help="how rows are dealt out to nodes: iid, dirichlet:ALPHA[:COLUMN], quantity:ALPHA, by:COLUMN, or stored",
         group=DATA,
         simulated=True,
         prepares=False,
@@ -58,12 +58,19 @@ class RunSettings:
         prepares=False,
     )
     method: str = parameter(
-        "identity", help="anonymizer every node applies to its training rows, or all nodes jointly", group=METHOD
+        "identity",
+        help="anonymizer every node applies to its training rows, or all nodes jointly; see `fedanon methods`",
+        group=METHOD,
     )
     method_settings: Settings = parameter({}, help="a parameter of the method", group=METHOD, option="--set")
-    model: str = parameter("lr", help="model", group=TRAINING)
+    model: str = parameter("lr", help="model every node trains, such as lr, xgb or mlp", group=TRAINING)
     model_settings: Settings = parameter({}, help="a parameter of the model", group=TRAINING)
-    strategy: str = parameter("fedavg", help="how the server combines updates", group=TRAINING, prepares=False)
+    strategy: str = parameter(
+        "fedavg",
+        help="how the server combines updates, such as fedavg, fedprox, fedmedian or robust",
+        group=TRAINING,
+        prepares=False,
+    )
     strategy_settings: Settings = parameter({}, help="a parameter of the strategy", group=TRAINING, prepares=False)
     dp_settings: Settings = parameter(
         {}, help="differentially private training: mode, epsilon, delta, clip", group=PRIVACY, prepares=False
@@ -186,13 +193,15 @@ COVERS = "the model after every round; not the numbers of rows, the scores of te
 class DpSettings:
     """The privacy budget of a run and how it is kept."""
 
-    mode: Mode = parameter("record", help="noise by the server, by each node on its update, or on its gradients")
+    mode: Mode = parameter(
+        "record", help="who adds noise: the server, each node on its update, or each node on its gradients"
+    )
     epsilon: float = parameter(help="privacy budget of the whole run", at_least=1e-3)
     delta: float = parameter(1e-5, help="chance of a larger loss; below one over the number of units", at_least=1e-15)
     clip: float = parameter(2.0, help="largest norm of an update (central, local) or gradient (record)", at_least=1e-9)
     learning_rate: float = parameter(4.0, help="step size of the mode 'record'", at_least=1e-9)
     randomness: Literal["secure", "seeded"] = parameter(
-        "secure", help="'seeded' noise is for experiments: it promises nothing"
+        "secure", help="where noise comes from; 'seeded' is for experiments and promises nothing"
     )
 
     def __post_init__(self) -> None:

@@ -34,7 +34,7 @@ def test_a_simulation_says_what_it_spent(run: Run) -> None:
     assert spent["mode"] == "record"
     assert (spent["delta"], spent["clip"], spent["promised"]) == (1e-6, 1.5, True)
     assert 1.99 < spent["epsilon_spent"] <= 2.0 * (1 + 1e-9)
-    shown = run(*common, "--method", "identity", "--dp-seeded")
+    shown = run(*common, "--method", "identity", "--dp-randomness", "seeded")
     assert "epsilon 2 spent" in " ".join(shown.out.split())
     assert "nothing is promised" in " ".join(shown.out.split())
 

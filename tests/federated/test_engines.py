@@ -51,7 +51,7 @@ def test_ray_trains_privately_to_the_model_and_the_budget_of_the_local_engine(tm
     results, models = [], []
     for engine in ("local", "ray"):
         folder = tmp_path / engine
-        private = ("--dp-epsilon", "2", "--dp-mode", mode, "--dp-seeded", "--resume", str(folder))
+        private = ("--dp-epsilon", "2", "--dp-mode", mode, "--dp-randomness", "seeded", "--resume", str(folder))
         results.append(run(engine, *PRIVATE, *private))
         last = Checkpoints(folder).last(decode_settings(results[-1]["settings"]))
         assert last is not None

@@ -17,7 +17,7 @@ RELEASED = {
     "patients.released.csv": ("patients.csv", *PATIENTS, "--k", "4", "--require", "l=2:diagnosis", "--seed", "1"),
     "visits.released.csv": ("visits.csv", *VISITS, "--method", "k_member", "--k", "3", "--seed", "1"),
 }
-SIMULATED = ("--dataset", "nhanes", "--clients", "3")
+SIMULATED = ("--dataset", "nhanes", "--nodes", "3")
 COMMANDS = {
     "check": ("check", "patients.released.csv", *PATIENTS),
     "check --original": ("check", "patients.released.csv", *PATIENTS, "--original", "patients.csv"),
