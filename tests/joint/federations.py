@@ -1,4 +1,4 @@
-"""Generated federations: one schema, rows dealt to clients evenly or not, and the protocol run on them in memory."""
+"""Generated federations: one schema, rows dealt to nodes evenly or not, and the protocol run on them in memory."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def settings(method: str = "federated_mondrian", **chosen: Any) -> RunSettings:
 
 @st.composite
 def federations(draw: st.DrawFn) -> list[Table]:
-    """Two to five clients of uneven size, some with a part of the values only; sometimes several rows a person."""
+    """Two to five nodes of uneven size, some with a part of the values only; sometimes several rows per person."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n = draw(st.integers(20, 150))
     attributes: list[Attribute] = [Categorical("ill", Role.SENSITIVE, draw(hierarchies()))]
@@ -50,10 +50,10 @@ def federations(draw: st.DrawFn) -> list[Table]:
         attributes.append(FreeText("who", Role.IDENTIFYING))
         frame["who"] = rng.integers(0, n // 2, n)
     schema = Schema(tuple(attributes), person_id=person_id)
-    skew = draw(st.sampled_from([0.0, 1.0]))  # not IID: clients take rows in the order of the first column
+    skew = draw(st.sampled_from([0.0, 1.0]))  # not IID: nodes take rows in the order of the first column
     order = np.argsort(frame["q0"].astype(str) if skew else rng.random(n), kind="stable")
-    clients = draw(st.integers(2, 5))
-    ends = np.sort(rng.choice(np.arange(1, n // 4), clients - 1, replace=False)) * 4
+    nodes = draw(st.integers(2, 5))
+    ends = np.sort(rng.choice(np.arange(1, n // 4), nodes - 1, replace=False)) * 4
     parts = [part for part in np.split(np.asarray(order), ends) if len(part) > 3]
     return [Table.from_frame(frame.iloc[part].reset_index(drop=True), schema) for part in parts]
 
@@ -67,7 +67,7 @@ def agree(nodes: Sequence[JointNode], absent: dict[int, int] | None = None) -> A
 
 
 def releases(nodes: Sequence[JointNode], agreement: Agreement) -> tuple[list[JointNode], list[Release]]:
-    """The clients that were counted and have something to release, and their releases."""
+    """The nodes that were counted and have something to release, and their releases."""
     found = []
     for node in nodes:
         if node.number in agreement.plan.nodes:
@@ -78,16 +78,16 @@ def releases(nodes: Sequence[JointNode], agreement: Agreement) -> tuple[list[Joi
 
 
 def pooled_counts(nodes: Sequence[JointNode], released: Sequence[Release]) -> tuple[int, int]:
-    """An independent count on the published text: fewest people of the federation and of one client in a class."""
+    """An independent count on the published text: fewest people of the federation and of one node in a class."""
     frames = []
     for node, release in zip(nodes, released, strict=True):
         table = node._split[0]
         quasi = [a.name for a in table.schema.quasi_identifiers]
         persons = np.arange(len(table)) if table.persons is None else table.persons
-        frame = release.to_frame()[quasi].assign(_client=node.number, _person=persons)
+        frame = release.to_frame()[quasi].assign(_node=node.number, _person=persons)
         frames.append(frame[~release.suppressed])
     everything = pd.concat(frames)
     if everything.empty:
         return 10**9, 10**9
-    by_client = everything.groupby([*quasi, "_client"])["_person"].nunique()
-    return int(by_client.groupby(level=quasi).sum().min()), int(by_client.min())
+    by_node = everything.groupby([*quasi, "_node"])["_person"].nunique()
+    return int(by_node.groupby(level=quasi).sum().min()), int(by_node.min())

@@ -17,7 +17,7 @@ from fedanon.joint.queries import RegionQuery, read_counts
 from fedanon.joint.regions import GrowingRegions
 from tests.federated.conftest import first_rows, settings
 
-CLIENTS = 5
+NODES = 5
 SECURE = {"method": "federated_mondrian", "method_settings": {"k": 10, "counts": "secure"}}
 
 Keys = dict[int, bytes]
@@ -59,7 +59,7 @@ class SignedGrid(LocalGrid):
     def join(self) -> tuple[Keys, Keys]:
         """Keys and signatures of all."""
         content = wire.request_content(0, wire.pack_arrays([]))
-        replies = self.send_and_receive([wire.request(n + 1, wire.JOIN, 0, content) for n in range(CLIENTS)])
+        replies = self.send_and_receive([wire.request(n + 1, wire.JOIN, 0, content) for n in range(NODES)])
         joined = [wire.read_join(reply) for reply in replies]
         return {each[0]: each[2] for each in joined}, {each[0]: each[4] for each in joined}
 

@@ -34,7 +34,7 @@ METHODS = st.sampled_from([{"method": method, **rule} for method in JOINT_METHOD
 def check_federation(tables: list[Table], method: dict[str, object], k: int, k_local: int, leaving: int) -> bool:
     """Whether there was a release; all that must be true of it is asserted."""
     nodes = nodes_of(tables, settings(k=k, k_local=min(k, k_local), **method))
-    # one client may leave: during the growth, or before the final count
+    # one node may leave: during the growth, or before the final count
     absent = {len(nodes) - 1: leaving} if leaving else {}
     try:
         agreement = agree(nodes, absent)

@@ -1,4 +1,4 @@
-"""The protocol in all engines: the same plan in process, in Ray and deployed; clients that leave or lie."""
+"""The protocol in all engines: the same plan in process, in Ray and deployed; nodes that leave or lie."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ QUERY = [np.array([[-1], [0], [0], [0]], dtype=np.int32), np.zeros(1, dtype=np.i
 
 
 class ChangingGrid(LocalGrid):
-    """What one client answers to queries for counts passes through ``change``."""
+    """What one node answers to queries for counts passes through ``change``."""
 
     change: Callable[[Message, Message], Message]
 
@@ -54,19 +54,19 @@ def agreed(outcome: RunResult) -> dict[str, Any]:
     return outcome.joint
 
 
-def test_all_clients_agree_on_one_recoding() -> None:
+def test_all_nodes_agree_on_one_recoding() -> None:
     result = simulate(settings("lr", **JOINT)).to_dict()
     joint = result["joint"]
     assert joint["nodes"] == [0, 1, 2, 3, 4]
     assert joint["smallest_class_at_least"] >= 10
     assert joint["confidence"] == 1.0
     assert "which hospital" in joint["warning"]
-    assert result["k_reached"] < 10, "over the rows of one hospital alone k is not promised"
+    assert result["k_reached"] < 10, "over the rows of one node alone k is not promised"
     assert result["ncp"] == result["ncp_published"]
     assert result["truthfulness"] == 1.0
 
 
-def test_the_floor_of_each_hospital_is_kept() -> None:
+def test_the_floor_of_each_node_is_kept() -> None:
     method = {"k": 10, "k_local": 3}
     result = simulate(settings("lr", method="federated_mondrian", method_settings=method)).to_dict()
     assert result["k_reached"] >= 3
@@ -85,7 +85,7 @@ def test_a_resumed_run_agrees_again_and_says_so(tmp_path: Any) -> None:
         np.testing.assert_array_equal(ours, other)
 
 
-# ---- clients that lie ---------------------------------------------------------------------------
+# ---- nodes that lie ---------------------------------------------------------------------------
 
 
 def forged(change: Callable[[np.ndarray], Any]) -> Callable[[Message, Message], Message]:
@@ -126,7 +126,7 @@ LIES: dict[str, Callable[[Message, Message], Message]] = {
 
 
 @pytest.mark.parametrize("lie", LIES)
-def test_a_client_that_lies_is_left_out(lie: str) -> None:
+def test_a_node_that_lies_is_left_out(lie: str) -> None:
     outcome = play(LIES[lie])
     assert {entry["client"] for entry in outcome.rejected} == {HOSTILE - 1}
     assert agreed(outcome)["nodes"] == [0, 1, 3, 4]
@@ -134,7 +134,7 @@ def test_a_client_that_lies_is_left_out(lie: str) -> None:
     assert agreed(outcome)["smallest_class_at_least"] >= 10
 
 
-# ---- clients that leave -------------------------------------------------------------------------
+# ---- nodes that leave -------------------------------------------------------------------------
 
 
 class LeavingGrid(LocalGrid):
@@ -157,19 +157,19 @@ def leave(leaving: dict[int, tuple[str, int]], **more: Any) -> RunResult:
 
 
 @pytest.mark.parametrize("step", [1, 4, 1000])
-def test_the_rest_goes_on_without_a_client_that_leaves(step: int) -> None:
+def test_the_rest_goes_on_without_a_node_that_leaves(step: int) -> None:
     outcome = leave({2: (wire.COUNT, step)})
     assert agreed(outcome)["nodes"] == [0, 2, 3, 4]
     assert sorted(outcome.facts) == [0, 2, 3, 4]
     assert agreed(outcome)["smallest_class_at_least"] >= 10
 
 
-def test_too_few_clients_stop_before_any_release() -> None:
+def test_too_few_nodes_stop_before_any_release() -> None:
     with pytest.raises(InfeasibleError, match=r"stopped at step 3: 2 of 5 nodes are left.*Nothing was released"):
         leave(dict.fromkeys((1, 2, 3), (wire.COUNT, 3)))
 
 
-def test_a_client_that_was_counted_and_does_not_release_stops_the_run() -> None:
+def test_a_node_that_was_counted_and_does_not_release_stops_the_run() -> None:
     with pytest.raises(InfeasibleError, match="1 of 5 nodes were counted and did not confirm their release"):
         leave({4: ("query", 0)})
 
@@ -200,7 +200,7 @@ def test_noise_is_not_paid_for_twice() -> None:
         leave({2: (wire.COUNT, 2)}, method_settings=chosen)
 
 
-def test_a_client_whose_counts_are_in_a_sum_must_release() -> None:
+def test_a_node_whose_counts_are_in_a_sum_must_release() -> None:
     with pytest.raises(InfeasibleError, match="did not confirm their release"):
         leave({4: ("query", 0)}, method_settings=SECURE)
 
@@ -278,7 +278,7 @@ def test_ray_agrees_on_the_same_recoding(method: str) -> None:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.parametrize(("method", "signed"), [("federated_mondrian", True), ("federated_reference", False)])
-def test_deployed_hospitals_agree_on_the_same_recoding(
+def test_deployed_nodes_agree_on_the_same_recoding(
     tmp_path: Any, monkeypatch: pytest.MonkeyPatch, method: str, signed: bool
 ) -> None:
     chosen = '{ k = 6, k_local = 2, counts = "secure" }'

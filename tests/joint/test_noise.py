@@ -1,4 +1,4 @@
-"""Noise: how far sums of it upper_quantile, what the failure probability is divided among, and what a client spends."""
+"""Noise: how far sums of it reach, what the failure probability is divided among, and what a node spends."""
 
 from __future__ import annotations
 
@@ -93,8 +93,8 @@ def test_shares_sum_to_the_noise_they_claim(scale: float, honest: int) -> None:
     assert statistic < chi2.ppf(1 - 1e-6, enough.sum() - 1)
 
 
-def test_more_clients_than_are_needed_add_more_noise() -> None:
-    """Ten shares of which six are enough: 10/6 of the variance, and the upper_quantile reckons with that."""
+def test_more_nodes_than_are_needed_add_more_noise() -> None:
+    """Ten shares of which six are enough: 10/6 of the variance, and the quantile reckons with that."""
     rule, words = SecureNoisy(1.0, 6), seeded_words(12)
     drawn = sum(rule.disclose(np.zeros(100_000, dtype=np.int64), 2.0, 10, words) for _ in range(10))
     p = math.exp(-1 / 2.0)

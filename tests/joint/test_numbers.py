@@ -1,4 +1,4 @@
-"""Adult over ten hospitals: what anonymising together is worth, and what it costs."""
+"""Adult over ten nodes: what joint anonymization is worth, and what it costs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LOST_WITH_NOISE = {
 
 
 def test_together_loses_less_than_half_of_what_is_lost_alone() -> None:
-    """The aim: ncp at most 60 % of the same method alone and below 9 %, 40 messages, 5 MB a client, 10 seconds."""
+    """The aim: ncp at most 60 % of the same method alone and below 9 %, 40 messages, 5 MB per node, 10 seconds."""
     nodes = adult_nodes(k=10)
     start = time.process_time()
     agreement = agree(nodes)
@@ -107,7 +107,7 @@ def test_from_k_20_on_noise_of_epsilon_1_loses_less_than_three_quarters_of_alone
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["nhanes", "randhie"])
 def test_what_noise_costs_on_data_nothing_was_picked_by(name: str) -> None:
-    """Five clients with a thousand rows each, as if every row were a person: too few for noise of epsilon 1."""
+    """Five nodes with a thousand rows each, as if every row were a person: too few for noise of epsilon 1."""
     table = replace(load(name), persons=None)
     parts = parse_partition("iid")(table, 5, np.random.default_rng(0))
     lost = {}

@@ -1,4 +1,4 @@
-"""Keys for masks are signed: a server that hands out others than the hospitals' own is refused."""
+"""Keys for masks are signed: a server that hands out others than the nodes' own is refused."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from fedanon.joint.masks import mask_counts, new_secret, pack_keys, public_key, 
 from fedanon.joint.signing import SIGNATURE_BYTES, Identity, _is_valid
 from tests.federated.conftest import settings
 from tests.federated.deployed import PATIENCE, deployed
-from tests.joint.signed_grid import CLIENTS, SECURE, Config, Keys, SignedGrid, counts_in
+from tests.joint.signed_grid import NODES, SECURE, Config, Keys, SignedGrid, counts_in
 from tests.joint.test_engines import agreed
 
 
 @pytest.fixture
 def configs(tmp_path: Path) -> list[Config]:
-    """The settings of hospitals that know each other, and of a stranger."""
+    """The settings of nodes that know each other, and of a stranger."""
     known = tmp_path / "peers"
     known.mkdir()
-    for number in range(CLIENTS + 1):
+    for number in range(NODES + 1):
         pair = node_keys()
         (tmp_path / f"{number}.key").write_bytes(pair.private)
-        if number < CLIENTS:
+        if number < NODES:
             (known / f"{number}.pub").write_bytes(pair.public)
-    return [{"identity-key": str(tmp_path / f"{n}.key"), "peer-keys": str(known)} for n in range(CLIENTS + 1)]
+    return [{"identity-key": str(tmp_path / f"{n}.key"), "peer-keys": str(known)} for n in range(NODES + 1)]
 
 
 # ---- signatures -------------------------------------------------------------------------------------
@@ -58,7 +58,7 @@ def sign(config: Config, number: int, key: bytes, run: int = RUN) -> bytes:
     return Identity.from_config(config).signature(run, number, key)
 
 
-def test_keys_signed_by_hospitals_of_the_list_are_taken(configs: list[Config]) -> None:
+def test_keys_signed_by_nodes_of_the_list_are_taken(configs: list[Config]) -> None:
     signatures = {number: sign(configs[number], number, key) for number, key in KEYS.items()}
     check(configs, KEYS, signatures)
     check(configs, {0: KEYS[0], 2: KEYS[2]}, signatures)
@@ -156,9 +156,9 @@ def test_a_file_of_keys_is_as_good_as_a_folder(configs: list[Config], tmp_path: 
     assert as_file.keys() == Identity.from_config(configs[0]).peers.keys()  # type: ignore[union-attr]
 
 
-def test_a_hospital_knows_itself(configs: list[Config], tmp_path: Path) -> None:
+def test_a_node_knows_itself(configs: list[Config], tmp_path: Path) -> None:
     (tmp_path / "peers" / "0.pub").unlink()
-    assert len(Identity.from_config(configs[0]).peers or ()) == CLIENTS
+    assert len(Identity.from_config(configs[0]).peers or ()) == NODES
 
 
 def test_a_node_without_the_settings_signs_and_asks_for_nothing(configs: list[Config]) -> None:
@@ -195,7 +195,7 @@ def test_settings_that_cannot_be_are_told(configs: list[Config], tmp_path: Path)
 # ---- nodes ------------------------------------------------------------------------------------------
 
 
-def numbered(configs: list[Config], numbers: Any = range(CLIENTS)) -> dict[int, Config]:
+def numbered(configs: list[Config], numbers: Any = range(NODES)) -> dict[int, Config]:
     return {number: configs[number] for number in numbers}
 
 
@@ -221,7 +221,7 @@ def test_a_server_with_a_key_of_its_own_reads_counts_unless_keys_are_signed(conf
             assert reply.has_error()
             assert not reply.has_content()
             assert "key of number 1 has a signature for another run, number or key" in reply.error.reason
-            assert not grid.count(2, keys, signatures).has_error(), "the hospitals' own keys are answered"
+            assert not grid.count(2, keys, signatures).has_error(), "the nodes' own keys are answered"
         else:
             ours = mask_counts(np.zeros_like(true), mine, 1, offered, 1)
             np.testing.assert_array_equal(sum_masked_counts([counts_in(reply), ours]), true)
@@ -264,7 +264,7 @@ def test_a_run_whose_server_swaps_a_key_stops(configs: list[Config]) -> None:
     grid.asked = swap
     with pytest.raises(InfeasibleError, match=r"0 of 5 nodes are left.*Nothing was released"):
         FederatedRun(grid, settings("lr", rounds=1, **SECURE)).run()
-    assert len(grid.reasons) == CLIENTS
+    assert len(grid.reasons) == NODES
     assert all("has a signature for another run, number or key" in reason for reason in grid.reasons)
 
 
@@ -277,13 +277,13 @@ def test_a_node_that_asks_for_signatures_leaves_those_who_do_not_sign(configs: l
 
 
 def test_those_who_only_sign_satisfy_those_who_ask(configs: list[Config]) -> None:
-    signing = {number: {"identity-key": configs[number]["identity-key"]} for number in range(1, CLIENTS)}
+    signing = {number: {"identity-key": configs[number]["identity-key"]} for number in range(1, NODES)}
     outcome = FederatedRun(SignedGrid(numbered(configs, [0]) | signing), settings("lr", rounds=1, **SECURE)).run()
     assert agreed(outcome)["nodes"] == [0, 1, 2, 3, 4]
 
 
 @pytest.mark.parametrize("text", ["00" * 5, "no hexadecimal"])
-def test_a_client_whose_signature_cannot_be_read_is_left_out(configs: list[Config], text: str) -> None:
+def test_a_node_whose_signature_cannot_be_read_is_left_out(configs: list[Config], text: str) -> None:
     grid = SignedGrid(numbered(configs))
 
     def spoil(reply: Message) -> None:
@@ -318,7 +318,7 @@ main()
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
-def test_deployed_hospitals_refuse_a_server_that_swaps_a_key(tmp_path: Path) -> None:
+def test_deployed_nodes_refuse_a_server_that_swaps_a_key(tmp_path: Path) -> None:
     run = 'method = "federated_mondrian"\nmodel = "lr"\nrounds = 1\nmethod_settings = { k = 6, counts = "secure" }\n'
     with deployed(tmp_path, run, least_k=1, signed=True) as found:
         server = found.start_server(prefix=[sys.executable, "-c", LYING_SERVER])
@@ -364,7 +364,7 @@ print("nodes", outcome.joint["nodes"])
 def test_nodes_of_ray_sign_too(configs: list[Config], strangers: int, left: list[int]) -> None:
     """Where the last of four is a stranger, the one who asks leaves, and the others, who only sign, go on."""
     chosen = {"nodes": 4, "dataset": "randhie", "rounds": 1, **SECURE}
-    signing = [{"identity-key": configs[number]["identity-key"]} for number in (1, 2, CLIENTS if strangers else 3)]
+    signing = [{"identity-key": configs[number]["identity-key"]} for number in (1, 2, NODES if strangers else 3)]
     arguments = [sys.executable, "-c", ON_RAY, json.dumps([configs[0], *signing]), json.dumps(chosen)]
     done = subprocess.run(arguments, capture_output=True, text=True, check=False, timeout=PATIENCE)
     assert f"nodes {left}" in done.stdout, done.stderr

@@ -80,7 +80,7 @@ def assert_looks_random(masked: np.ndarray) -> None:
 
 
 def test_what_joins_says_no_more_than_the_schema(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The answers to a greeting of two hospitals with different rows differ in their number alone."""
+    """The answers to a greeting of two nodes with different rows differ in their number alone."""
     tables = write_tables(tmp_path, NODES, 40)
     schema = Schema.read(tmp_path / "schema.toml")
     monkeypatch.setattr(engine_local, "n_parts", lambda _: NODES)
