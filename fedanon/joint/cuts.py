@@ -122,10 +122,10 @@ def _best_trim_of_axis(number: int, histogram: Histogram, unseen: float, most: f
     starts, ends = histogram.starts[used], histogram.ends[used]
     first, last = candidates(histogram.axis, starts, ends)
     inside, total = _inside(histogram.rows[:, used], first, last)[0], float(histogram.rows.sum())
-    parted = total - inside
+    separated = total - inside
     whole, kept = histogram.axis.loss(starts[:1], ends[-1:]), histogram.axis.loss(starts[first], ends[last])
-    saved = inside * (whole - kept) - (parted + unseen * (len(used) - (last - first + 1))) * price
-    saved = np.where(parted <= most, saved, 0.0)
+    saved = inside * (whole - kept) - (separated + unseen * (len(used) - (last - first + 1))) * price
+    saved = np.where(separated <= most, saved, 0.0)
     best = int(np.argmax(saved))
     return Cut(number, int(starts[first[best]]), int(ends[last[best]]), float(saved[best])) if saved[best] > 0 else None
 
