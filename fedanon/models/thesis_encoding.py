@@ -16,10 +16,13 @@ from fedanon.data.schema import Numeric
 from fedanon.release.release import Release
 from fedanon.types import FloatArray, IntArray
 
+#: the number that stands for '*' in a numeric column; the thesis chose it for age
+UNKNOWN = 50.5
+
 _RANGE = re.compile(r"\D*(\d+(?:\.\d+)?)(?:\D+(\d+(?:\.\d+)?))?\D*")
 
 
-def one_hot_published(release: Release, *, unknown: float = 50.5) -> FloatArray:
+def one_hot_published(release: Release) -> FloatArray:
     """Numbers scaled to 0..1 over the rows; other columns one-hot over the values that occur, the first one dropped.
 
     The numeric columns come first: ties of k-NN and the draws of a forest depend on the order of the features.
@@ -27,12 +30,11 @@ def one_hot_published(release: Release, *, unknown: float = 50.5) -> FloatArray:
     Parameters
     ----------
     release : the published table; suppressed rows are left out.
-    unknown : the number that stands for '*' (the thesis: 50.5 for age).
     """
     numeric, one_hot = [], []
     for attribute in release.schema.quasi_identifiers:
         if isinstance(attribute, Numeric):
-            values = _numbers(release, attribute.name, unknown)
+            values = _numbers(release, attribute.name, UNKNOWN)
             numeric.append(((values - values.min()) / (np.ptp(values) or 1.0))[:, None])
         else:
             levels, codes = np.unique(_texts(release, attribute.name), return_inverse=True)
