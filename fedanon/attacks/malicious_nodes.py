@@ -144,7 +144,7 @@ class Byzantine(FederationAttack):
         played = {name: federation.run(name, self.malicious) for name in TAMPERINGS}
         areas = {name: result["auc_pooled"] for name, result in played.items()}
         worst, labels = min(areas.values()), federation.labels
-        named = [[entry["client"] in result["hostile"] for entry in result["suspects"]] for result in played.values()]
+        named = [[entry["node"] in result["malicious"] for entry in result["suspects"]] for result in played.values()]
         details = {
             "auc_clean": clean["auc_pooled"],
             **{f"auc_{name}": area for name, area in areas.items()},

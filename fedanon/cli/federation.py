@@ -27,7 +27,7 @@ def status(
     insecure: Insecure = False,
     as_json: options.Json = False,
 ) -> None:
-    """Show the nodes, the run, the last round that was kept, and who was left out, silent or a suspect until then."""
+    """Show the nodes, the run, the last round kept, and who was left out, unresponsive or a suspect until then."""
     from fedanon.federated.deployment.status import status as look
 
     found = look(folder, insecure=insecure)
@@ -41,8 +41,8 @@ def status(
         "last run": found["runs"][0].get("status") if found["runs"] else None,
         "last checkpoint": f"round {found['checkpoint_round']} of {found['rounds']}",
         "updates left out": len(found["rejected"]),
-        "answers missing": len(found["silent"]),
-        "suspects": ", ".join(str(entry["client"]) for entry in found["conduct"] if entry["suspect"]) or "none",
+        "answers missing": len(found["unresponsive"]),
+        "suspects": ", ".join(str(entry["node"]) for entry in found["conduct"] if entry["suspect"]) or "none",
         "finished": "yes" if found["finished"] else "no",
         **{f"{name} expires": _when(days) for name, days in found["days_left"].items()},
     }
@@ -56,8 +56,8 @@ def _print_conduct(conduct: list[dict[str, Any]]) -> None:
     """Those with whom something is wrong; `--json` has all."""
     wrong = [entry for entry in conduct if entry["suspect"] or entry["left_out"] or entry["no_answer"]]
     if wrong:
-        columns = ["client", "left out", "no answer", "updates", "refused or unlike", "score", "suspect"]
-        title = f"Clients with faults: {len(wrong)} of {len(conduct)}{', the first' * (len(wrong) > SHOWN)}"
+        columns = ["node", "left out", "no answer", "updates", "refused or unlike", "score", "suspect"]
+        title = f"Nodes with faults: {len(wrong)} of {len(conduct)}{', the first' * (len(wrong) > SHOWN)}"
         print_table(title, columns, [_conduct_row(entry) for entry in wrong[:SHOWN]])
     if any(entry["suspect"] for entry in wrong):
         console().print(
@@ -67,17 +67,17 @@ def _print_conduct(conduct: list[dict[str, Any]]) -> None:
 
 def _conduct_row(entry: dict[str, Any]) -> list[Any]:
     counts = [entry[name] for name in ("left_out", "no_answer", "rounds", "rounds_flagged", "score")]
-    return [str(entry["client"]), *counts, "yes" if entry["suspect"] else "no"]
+    return [str(entry["node"]), *counts, "yes" if entry["suspect"] else "no"]
 
 
 def _print_events(found: dict[str, Any]) -> None:
-    """The last of those left out and of those silent; `--json` has all."""
+    """The last of those left out and of those unresponsive; `--json` has all."""
     events = [(each, f"left out: {each['reason']}") for each in found["rejected"]]
-    events += [(each, f"no answer to: {each['during']}") for each in found["silent"]]
+    events += [(each, f"no answer to: {each['during']}") for each in found["unresponsive"]]
     events.sort(key=lambda event: event[0]["round"])
     if events:
-        rows = [(each["round"], str(each["client"]), what) for each, what in events[-SHOWN:]]
-        print_table(f"The last {len(rows)} of {len(events)} faults", ["round", "client", "what"], rows)
+        rows = [(each["round"], str(each["node"]), what) for each, what in events[-SHOWN:]]
+        print_table(f"The last {len(rows)} of {len(events)} faults", ["round", "node", "what"], rows)
 
 
 def _warn(days_left: dict[str, int]) -> None:

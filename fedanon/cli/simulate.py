@@ -122,7 +122,7 @@ def _notes(result: dict[str, Any]) -> Iterator[str]:
     if "dp" in result:
         yield _budget(result["dp"])
     for entry in result["rejected"][:LEFT_OUT]:
-        yield f"Left out: node {entry['client']} in round {entry['round']}: {entry['reason']}"
+        yield f"Left out: node {entry['node']} in round {entry['round']}: {entry['reason']}"
 
 
 def _agreed(agreed: dict[str, Any]) -> str:
@@ -153,7 +153,7 @@ def _disclosed(agreed: dict[str, Any]) -> str:
 
 def _suspect(entry: dict[str, Any]) -> str:
     return (
-        f"Suspect: node {entry['client']}: its updates were rejected or unlike the others' in "
+        f"Suspect: node {entry['node']}: its updates were rejected or unlike the others' in "
         f"{entry['rounds_flagged']} of {entry['rounds']} rounds."
     )
 

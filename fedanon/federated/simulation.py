@@ -18,8 +18,7 @@ from fedanon.federated.server import FederatedRun
 from fedanon.federated.sources import n_parts, node_table
 from fedanon.joint.node import make_node
 from fedanon.learning.checkpoints import Checkpoints
-from fedanon.learning.malicious.base import Trigger
-from fedanon.learning.malicious.model import BACKDOOR, hostile_numbers, turn_hostile
+from fedanon.learning.malicious import BACKDOOR, Trigger, malicious_numbers, turn_malicious
 from fedanon.learning.node import Node
 from fedanon.learning.rounds import RunResult
 from fedanon.learning.settings import RunSettings
@@ -32,13 +31,13 @@ OnRound = Callable[[dict[str, Any]], None]
 
 @dataclass(frozen=True)
 class Simulation:
-    """Result of a simulated run: settings, curves, final scores, the nodes' measures, and who was hostile."""
+    """Result of a simulated run: settings, curves, final scores, the nodes' measures, and who was malicious."""
 
     settings: RunSettings
     outcome: RunResult
     engine: Engine
     seconds: float
-    hostile: list[int] = field(default_factory=list)
+    malicious: list[int] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
         """One JSON object with everything a paper needs."""
@@ -60,9 +59,9 @@ class Simulation:
             "n_test": sum(f.n_test for f in facts.values()),
             "facts": {str(number): facts[number].to_dict() for number in sorted(facts)},
             "rejected": self.outcome.rejected,
-            "silent": self.outcome.silent,
+            "unresponsive": self.outcome.unresponsive,
             "suspects": self.outcome.suspects,
-            **({"hostile": self.hostile} if self.hostile else {}),
+            **({"malicious": self.malicious} if self.malicious else {}),
             **({"dp": self.outcome.dp} if self.outcome.dp else {}),
             **({"joint": self.outcome.joint} if self.outcome.joint else {}),
             "seconds": round(self.seconds, 3),
@@ -83,7 +82,7 @@ def simulate(
     on_round : called with the scores of every evaluated round.
     """
     if settings.malicious and engine != "local":
-        raise ConfigError("Hostile clients are simulated by the engine 'local' only.")
+        raise ConfigError("Malicious nodes are simulated by the engine 'local' only.")
     start = time.perf_counter()
     nodes = [make_node(node_table(settings, i), settings, i) for i in range(n_parts(settings))]
     if engine == "local":
@@ -109,7 +108,7 @@ def simulate_nodes(
     on_round: OnRound | None = None,
     start: float | None = None,
 ) -> Simulation:
-    """Run a federation of nodes of this process, numbered as they stand; some of them turn hostile if the run has such.
+    """Run a federation of nodes of this process, numbered as they stand; some turn malicious if the run has such.
 
     What nodes have prepared is kept, so a run over the same nodes with other settings of the rounds costs little; each
     must have the run's settings of data, method and model.
@@ -118,11 +117,11 @@ def simulate_nodes(
     from fedanon.federated.engine_local import LocalGrid
 
     begun = time.perf_counter() if start is None else start
-    test, numbers = PooledTest(nodes), hostile_numbers(settings, len(nodes))
+    test, numbers = PooledTest(nodes), malicious_numbers(settings, len(nodes))
     if numbers or settings.malicious_attack == BACKDOOR:
         trigger = Trigger.rarest(nodes[0].encoding, test.features)
         for number in numbers:
-            turn_hostile(nodes[number], settings, trigger)
+            turn_malicious(nodes[number], settings, trigger)
         if settings.malicious_attack == BACKDOOR:
             test.watch(trigger)
     grid = LocalGrid(client_app(prepared=nodes), settings, len(nodes))

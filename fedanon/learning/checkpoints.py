@@ -16,24 +16,27 @@ from fedanon.io.atomic import atomic_write
 from fedanon.learning.settings import RunSettings
 from fedanon.models.base import Parameters
 
+#: lists of what went wrong -> what they were called once
+FAULTS = {"rejected": "rejected", "unresponsive": "silent"}
+
 
 @dataclass(frozen=True)
 class Checkpoint:
     """The server after a round, and all that went wrong until then: updates left out, and nodes without an answer.
 
-    ``evidence`` is what was seen of each client (:mod:`fedanon.learning.suspicion`).
+    ``evidence`` is what was seen of each node (:mod:`fedanon.learning.suspicion`).
     """
 
     round_number: int
     parameters: Parameters
     rounds: list[dict[str, Any]]
     rejected: list[dict[str, Any]] = field(default_factory=list)
-    silent: list[dict[str, Any]] = field(default_factory=list)
+    unresponsive: list[dict[str, Any]] = field(default_factory=list)
     evidence: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
 class Checkpoints:
-    """A folder with one file a run; the file's name is a hash of the settings, so runs never mix."""
+    """A folder with one file per run; the file's name is a hash of the settings, so runs never mix."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -51,7 +54,7 @@ class Checkpoints:
                 "round": checkpoint.round_number,
                 "rounds": checkpoint.rounds,
                 "rejected": checkpoint.rejected,
-                "silent": checkpoint.silent,
+                "unresponsive": checkpoint.unresponsive,
                 "evidence": checkpoint.evidence,
             }
         )
@@ -71,9 +74,9 @@ class Checkpoints:
                 parameters = [stored[f"p{i}"] for i in range(len(stored.files) - 1)]
         except (OSError, ValueError, KeyError):
             raise DataError(f"The checkpoint {path.name} is damaged; remove it to start again.") from None
-        # older files do not tell what went wrong
-        wrong = {name: meta[name] for name in ("rejected", "silent", "evidence") if name in meta}
-        return Checkpoint(meta["round"], parameters, meta["rounds"], **wrong)
+        # files of older versions call a node a client, or do not say what went wrong
+        faults = {name: _renamed(meta.get(name, meta.get(old, []))) for name, old in FAULTS.items()}
+        return Checkpoint(meta["round"], parameters, meta["rounds"], **faults, evidence=meta.get("evidence", {}))
 
     def _path(self, settings: RunSettings) -> Path:
         return self.folder / f"{self.name(settings)}.npz"
@@ -87,3 +90,7 @@ class Checkpoints:
     def discard(self, settings: RunSettings) -> None:
         """Forget the run."""
         self._path(settings).unlink(missing_ok=True)
+
+
+def _renamed(faults: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{"node" if name == "client" else name: value for name, value in fault.items()} for fault in faults]

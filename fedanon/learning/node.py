@@ -69,8 +69,8 @@ class Node:
         self.settings = settings
         self.number = number
         self.model = make_model(settings)
-        #: a hostile node of a simulation adds no noise for anybody's sake
-        self.hostile = False
+        #: a malicious node of a simulation adds no noise for anybody's sake
+        self.malicious = False
         self.encoding = Encoding.from_schema(table.schema, features=settings.features)
         self._table = table
         self.state = LocalState()
@@ -145,7 +145,7 @@ class Node:
     def train(self, parameters_: Parameters, round_number: int) -> Update:
         """One round of local training."""
         rng = self._rng("train", round_number)
-        if self.settings.dp is not None and not self.hostile:
+        if self.settings.dp is not None and not self.malicious:
             return train_privately(
                 self.model,
                 self.settings,

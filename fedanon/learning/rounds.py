@@ -40,7 +40,7 @@ class RunResult:
     rounds: list[RoundScores] = field(default_factory=list)
     facts: dict[int, NodeFacts] = field(default_factory=dict)
     rejected: list[dict[str, Any]] = field(default_factory=list)
-    silent: list[dict[str, Any]] = field(default_factory=list)
+    unresponsive: list[dict[str, Any]] = field(default_factory=list)
     joint: dict[str, Any] | None = None
     dp: dict[str, Any] | None = None
     suspects: list[dict[str, Any]] = field(default_factory=list)
@@ -84,13 +84,13 @@ class Roster:
     def reject(self, number: int, node: int, reason: str) -> None:
         """Note that what a node sent in a round is left out."""
         known = self.numbers.get(node, node)
-        self.rejected.append({"round": number, "client": known, "reason": reason})
+        self.rejected.append({"round": number, "node": known, "reason": reason})
         log.warning("round %d: node %s is left out: %s", number, known, reason)
 
     def note_unresponsive(self, number: int, nodes: Iterable[int], during: str) -> None:
         """Note that nodes did not answer a request of some kind."""
         self.unresponsive += [
-            {"round": number, "client": self.numbers.get(node, node), "during": during} for node in nodes
+            {"round": number, "node": self.numbers.get(node, node), "during": during} for node in nodes
         ]
 
 
@@ -188,7 +188,7 @@ class Rounds:
             rounds=self._rounds,
             facts={roster.numbers[node]: facts for node, facts in roster.facts.items()},
             rejected=roster.rejected,
-            silent=roster.unresponsive,
+            unresponsive=roster.unresponsive,
             dp=self._budget.to_dict() if self._budget else None,
             suspects=self._suspicion.suspects(),
         )
@@ -202,7 +202,7 @@ class Rounds:
             return 0
         self._model.restore(last.parameters)
         self._roster.rejected = last.rejected + self._roster.rejected
-        self._roster.unresponsive = last.silent + self._roster.unresponsive
+        self._roster.unresponsive = last.unresponsive + self._roster.unresponsive
         self._suspicion = Suspicion.restored(last.evidence)
         self._rounds = list(last.rounds)
         return last.round_number

@@ -1,7 +1,7 @@
-"""Suspicion: which clients send updates unlike the others', round after round. It names them; it does not judge.
+"""Suspicion: which nodes send updates unlike the others', round after round. It names them; it does not judge.
 
-Only what the server has is used: the updates of a round as vectors (:meth:`GlobalModel.directions`) and those it had to
-refuse. A client may differ because it is hostile, because it is broken, or because its patients differ.
+Only what the server has is used: the updates of a round as vectors (:meth:`Aggregator.directions`) and those it had to
+refuse. A node may differ because it is malicious, because it is broken, or because its patients differ.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from fedanon.types import FloatArray
 MIN_UPDATES = 4
 #: an update whose score is larger is unlike the others
 UNLIKE = 4.0
-#: share of a client's rounds in which its updates must be unlike the others', or refused
+#: share of a node's rounds in which its updates must be unlike the others', or refused
 MIN_SHARE = 0.5
-#: rounds of a client before it can be named
+#: rounds of a node before it can be named
 MIN_ROUNDS = 3
 #: a larger score says no more
 MAX_SCORE = 99.0
 #: makes the median of absolute deviations the standard deviation of a normal distribution
 NORMAL = 1.4826
-#: least spread of scores, times their median: clients that are nearly equal are not told apart
+#: least spread of scores, times their median: nodes that are nearly equal are not told apart
 MIN_SPREAD = 0.1
 #: least spread of a coordinate, times the median of all; and most a coordinate says, in spreads
 MIN_COORDINATE, MAX_COORDINATE = 0.3, 10.0
@@ -38,7 +38,7 @@ def unlikeness(vectors: FloatArray) -> FloatArray:
     .. math:: \min\Big(z\big(|v_i - c|\big),\; z\big(\tfrac{1}{p} \sum_j \min(|v_{ij} - c_j| / s_j, 10)\big)\Big)
 
     c is the coordinate-wise median, :math:`s_j` the spread of a coordinate by its median absolute deviation, and z the
-    robust z-score (Iglewicz and Hoaglin 1993). The length alone is ruled by the few coordinates in which honest clients
+    robust z-score (Iglewicz and Hoaglin 1993). The length alone is ruled by the few coordinates in which honest nodes
     differ most; the coordinates alone say little of how much it matters.
     """
     away = np.abs(vectors - np.median(vectors, axis=0))
@@ -60,7 +60,7 @@ def _robust_z(values: FloatArray) -> FloatArray:
 
 @dataclass
 class Evidence:
-    """What was seen of one client: the scores of its updates, and how many were refused."""
+    """What was seen of one node: the scores of its updates, and how many were refused."""
 
     scores: list[float] = field(default_factory=list)
     refused: int = 0
@@ -80,14 +80,14 @@ class Evidence:
         """Whether there is enough of it."""
         return self.rounds >= MIN_ROUNDS and self.flagged >= MIN_SHARE * self.rounds
 
-    def told(self) -> dict[str, Any]:
+    def report(self) -> dict[str, Any]:
         """For people and programs; the score is the median over its rounds."""
         score = round(float(np.median(self.scores)), 2) if self.scores else None
         return {"rounds": self.rounds, "rounds_flagged": self.flagged, "refused": self.refused, "score": score}
 
 
 class Suspicion:
-    """Evidence on all clients of a run."""
+    """Evidence on all nodes of a run."""
 
     def __init__(self) -> None:
         self._evidence: dict[int, Evidence] = {}
@@ -96,28 +96,28 @@ class Suspicion:
     def restored(cls, kept: Mapping[str, Mapping[str, Any]]) -> Suspicion:
         """From what a checkpoint kept."""
         suspicion = cls()
-        suspicion._evidence = {int(client): Evidence(**evidence) for client, evidence in kept.items()}
+        suspicion._evidence = {int(node): Evidence(**evidence) for node, evidence in kept.items()}
         return suspicion
 
     def to_keep(self) -> dict[str, dict[str, Any]]:
         """For a checkpoint."""
-        return {str(client): asdict(evidence) for client, evidence in self._evidence.items()}
+        return {str(node): asdict(evidence) for node, evidence in self._evidence.items()}
 
     def look(self, updates: Mapping[int, FloatArray], refused: Iterable[int] = ()) -> list[int]:
-        """Take in a round: updates as vectors by client, and whose were refused; return those who are new suspects."""
+        """Take in a round: updates as vectors by node, and whose were refused; return those who are new suspects."""
         before = set(self.nodes)
-        for client in refused:
-            self._evidence.setdefault(client, Evidence()).refused += 1
+        for node in refused:
+            self._evidence.setdefault(node, Evidence()).refused += 1
         if len(updates) >= MIN_UPDATES:
-            for client, score in zip(updates, unlikeness(np.array(list(updates.values()))), strict=True):
-                self._evidence.setdefault(client, Evidence()).scores.append(float(score))
-        return [client for client in self.nodes if client not in before]
+            for node, score in zip(updates, unlikeness(np.array(list(updates.values()))), strict=True):
+                self._evidence.setdefault(node, Evidence()).scores.append(float(score))
+        return [node for node in self.nodes if node not in before]
 
     @property
     def nodes(self) -> list[int]:
         """The suspects, in order."""
-        return sorted(client for client, evidence in self._evidence.items() if evidence.is_suspect)
+        return sorted(node for node, evidence in self._evidence.items() if evidence.is_suspect)
 
     def suspects(self) -> list[dict[str, Any]]:
         """The suspects with the evidence, for people and programs."""
-        return [{"client": client, **self._evidence[client].told()} for client in self.nodes]
+        return [{"node": node, **self._evidence[node].report()} for node in self.nodes]

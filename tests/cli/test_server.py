@@ -54,12 +54,12 @@ def test_status_warns_of_a_certificate_until_it_is_renewed(run: Run, server: Ser
 
 
 def test_status_tells_who_was_left_out_and_who_was_silent(run: Run, server: Server) -> None:
-    rejected = [{"round": 2, "client": 1, "reason": "it came twice"}]
-    silent = [{"round": 1, "client": 0, "during": "train"}]
+    rejected = [{"round": 2, "node": 1, "reason": "it came twice"}]
+    silent = [{"round": 1, "node": 0, "during": "train"}]
     checkpoint = Checkpoint(2, [np.zeros(1)], [], rejected, silent)
     checkpoints_in(server.folder).save(server.config.run, checkpoint)
     found = run("federation", "status", server.folder, "--json").json
-    assert (found["rejected"], found["silent"]) == (rejected, silent)
+    assert (found["rejected"], found["unresponsive"]) == (rejected, silent)
     shown = run("federation", "status", server.folder).out
     assert shown.index("no answer to: train") < shown.index("left out: it came twice")
 
@@ -69,15 +69,15 @@ def test_status_tells_how_each_node_behaved(run: Run, server: Server) -> None:
     suspicion, rng = Suspicion(), np.random.default_rng(0)
     for _ in range(MIN_ROUNDS):  # the last of eight sends updates unlike the others', and those of 9 are refused
         suspicion.look({i: rng.normal(size=20) + 50.0 * (i == 7) for i in range(8)}, refused=[9])
-    rejected = [{"round": i, "client": 9, "reason": "it is not finite"} for i in (1, 2, 3)]
-    rejected += [{"round": 3, "client": 2, "reason": "it came twice"}]
-    silent = [{"round": 1, "client": 4, "during": "train"}]
+    rejected = [{"round": i, "node": 9, "reason": "it is not finite"} for i in (1, 2, 3)]
+    rejected += [{"round": 3, "node": 2, "reason": "it came twice"}]
+    silent = [{"round": 1, "node": 4, "during": "train"}]
     checkpoint = Checkpoint(3, [np.zeros(1)], [], rejected, silent, suspicion.to_keep())
     checkpoints_in(server.folder).save(server.config.run, checkpoint)
 
     found = run("federation", "status", server.folder, "--json").json["conduct"]
-    assert [entry["client"] for entry in found] == [9, 7, 2, 4, 0, 1, 3, 5, 6]
-    by_client = {entry["client"]: entry for entry in found}
+    assert [entry["node"] for entry in found] == [9, 7, 2, 4, 0, 1, 3, 5, 6]
+    by_client = {entry["node"]: entry for entry in found}
     assert [client for client, entry in by_client.items() if entry["suspect"]] == suspicion.nodes[::-1] == [9, 7]
     assert {client: entry["left_out"] for client, entry in by_client.items() if entry["left_out"]} == {9: 3, 2: 1}
     assert by_client[9]["reasons"] == {"it is not finite": 3}

@@ -21,8 +21,7 @@ from fedanon.federated.engine_local import LocalGrid
 from fedanon.federated.server import FederatedRun
 from fedanon.federated.simulation import Simulation, simulate, simulate_nodes
 from fedanon.joint.node import make_node
-from fedanon.learning.malicious import TAMPERINGS
-from fedanon.learning.malicious.model import hostile_numbers
+from fedanon.learning.malicious import MALICIOUS_ATTACKS, malicious_numbers
 from fedanon.learning.node import Node
 from fedanon.learning.settings import RunSettings
 from tests.federated.conftest import settings
@@ -74,7 +73,7 @@ def auc(chosen: RunSettings) -> float:
 
 
 def test_the_kinds_of_tampering_are_those_of_the_specification() -> None:
-    assert set(TAMPERINGS) == {*SPOILING, "backdoor"}
+    assert set(MALICIOUS_ATTACKS) == {*SPOILING, "backdoor"}
 
 
 @pytest.mark.parametrize("model", ["lr", "xgb"])
@@ -93,10 +92,10 @@ def test_the_plain_mean_is_not() -> None:
 @pytest.mark.parametrize("model", ["lr", "xgb"])
 def test_nan_is_refused_and_whoever_sends_it_is_named(model: str) -> None:
     found = run(hostile(model, malicious_attack="nan"))
-    assert {entry["client"] for entry in found.outcome.rejected} == set(found.hostile)
+    assert {entry["node"] for entry in found.outcome.rejected} == set(found.malicious)
     assert len(found.outcome.rejected) == 3 * ROUNDS
-    named = {entry["client"]: entry for entry in found.outcome.suspects}
-    assert sorted(named) == found.hostile
+    named = {entry["node"]: entry for entry in found.outcome.suspects}
+    assert sorted(named) == found.malicious
     assert all(entry["rounds_flagged"] == entry["refused"] == ROUNDS for entry in named.values())
 
 
@@ -105,7 +104,7 @@ def test_nan_is_refused_and_whoever_sends_it_is_named(model: str) -> None:
 )
 def test_hostile_clients_are_named(model: str, tampering: str) -> None:
     found = run(hostile(model, malicious_attack=tampering))
-    assert [entry["client"] for entry in found.outcome.suspects] == found.hostile
+    assert [entry["node"] for entry in found.outcome.suspects] == found.malicious
 
 
 @pytest.mark.parametrize("model", ["lr", "xgb"])
@@ -119,14 +118,14 @@ def test_hostile_clients_of_private_training_answer_without_noise(mode: str) -> 
     dp = {"mode": mode, "epsilon": 2.0, "clip": 2.0, "randomness": "seeded"}
     run = settings(rounds=2, malicious=1, malicious_attack="nan", strategy="robust", dp_settings=dp)
     found = simulate(run).outcome
-    assert found.silent == []
-    assert [entry["client"] for entry in found.rejected] == 2 * hostile_numbers(run, 5)
+    assert found.unresponsive == []
+    assert [entry["node"] for entry in found.rejected] == 2 * malicious_numbers(run, 5)
 
 
 def test_suspects_can_be_left_out() -> None:
     chosen = hostile("xgb", malicious_attack="label_flip", strategy="fedavg", exclude_suspects=True)
     found = run(chosen)
-    assert {entry["client"] for entry in found.outcome.rejected} == set(found.hostile)
+    assert {entry["node"] for entry in found.outcome.rejected} == set(found.malicious)
     assert {entry["reason"] for entry in found.outcome.rejected} == {"it is a suspect"}
 
 
@@ -147,7 +146,7 @@ def test_the_same_seed_gives_the_same_run(model: str) -> None:
     for one, other in zip(first.outcome.parameters, second.outcome.parameters, strict=True):
         assert np.array_equal(one, other)
     assert first.outcome.suspects == second.outcome.suspects
-    assert first.hostile == second.hostile
+    assert first.malicious == second.malicious
 
 
 def test_evidence_survives_a_restart(tmp_path: Path) -> None:
@@ -160,7 +159,7 @@ def test_evidence_survives_a_restart(tmp_path: Path) -> None:
 
 
 def test_hostile_clients_are_chosen_by_the_seed() -> None:
-    chosen = [hostile_numbers(hostile(seed=seed), 10) for seed in range(20)]
+    chosen = [malicious_numbers(hostile(seed=seed), 10) for seed in range(20)]
     assert all(len(numbers) == 3 for numbers in chosen)
     assert {number for numbers in chosen for number in numbers} == set(range(10))
 
@@ -183,7 +182,7 @@ def test_the_client_side_does_not_know_of_tampering() -> None:
     import subprocess
     import sys
 
-    code = "import sys, fedanon.federated.client; print([m for m in sys.modules if 'federated.hostile' in m])"
+    code = "import sys, fedanon.federated.client; print([m for m in sys.modules if 'malicious' in m])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
@@ -204,9 +203,9 @@ def test_deployed_configurations_refuse_it(tmp_path: Path) -> None:
 
 
 def test_settings_that_cannot_be() -> None:
-    with pytest.raises(ConfigError, match="There are 10 clients; 11 of them cannot be hostile"):
+    with pytest.raises(ConfigError, match="There are 10 nodes; 11 of them cannot be malicious"):
         simulate(hostile(count=11))
-    with pytest.raises(UnknownComponentError, match=r"Unknown tampering 'sign_flop'\. Did you mean 'sign_flip'"):
+    with pytest.raises(UnknownComponentError, match=r"Unknown malicious attack 'sign_flop'\. Did you mean 'sign_flip'"):
         simulate(hostile(malicious_attack="sign_flop"))
     with pytest.raises(ConfigError, match="'local' only"):
         simulate(hostile(), engine="ray")

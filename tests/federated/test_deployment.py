@@ -75,7 +75,7 @@ def test_three_hospitals_reach_the_model_of_the_local_engine(tmp_path, monkeypat
         result = found.finish(server)
         assert_same(deployed_result(found), local_result(found, monkeypatch))
         assert result["security"] == "tls"
-        assert result["rejected"] == result["silent"] == []
+        assert result["rejected"] == result["unresponsive"] == []
         assert sorted(result["facts"]) == ["0", "1", "2"]
         assert all(fact["measures"]["k_reached"] >= 4 for fact in result["facts"].values())
         # anonymised once a node, though every message had a process of its own; raw rows are not kept
@@ -138,9 +138,9 @@ def test_a_killed_node_does_not_stop_the_run_and_comes_back(tmp_path):
         # before it is missed, it could come back for the very message it was sent
         wait_until(lambda: missed_rounds(found), "it is not missed", alive=server)
         found.start_node(2)
-        silent = found.finish(server)["silent"]
+        silent = found.finish(server)["unresponsive"]
         assert checkpoint_round(found) == 12
-        assert {entry["client"] for entry in silent} == {2}
+        assert {entry["node"] for entry in silent} == {2}
         missed = missed_rounds(found)
         assert 12 not in missed, "it is back before the end"
         assert missed == list(range(missed[0], missed[-1] + 1))
@@ -149,7 +149,7 @@ def test_a_killed_node_does_not_stop_the_run_and_comes_back(tmp_path):
 def missed_rounds(found: Deployed) -> list[int]:
     """Rounds of training in which a client did not answer, so far."""
     last = checkpoints_in(found.server.folder).last(found.server.config.run)
-    return [entry["round"] for entry in last.silent if entry["during"] == "train"] if last else []
+    return [entry["round"] for entry in last.unresponsive if entry["during"] == "train"] if last else []
 
 
 @pytest.mark.slow
@@ -160,9 +160,9 @@ def test_a_node_removed_during_a_run_is_left_out_of_the_rest(tmp_path):
             found.start_node(number)
         wait_until(lambda: checkpoint_round(found) >= 1, "no first round", alive=server)
         assert found.server.remove("hospital-2") is True
-        silent = found.finish(server)["silent"]
+        silent = found.finish(server)["unresponsive"]
         missed = [entry["round"] for entry in silent if entry["during"] == "train"]
-        assert {entry["client"] for entry in silent} == {2}
+        assert {entry["node"] for entry in silent} == {2}
         assert missed == list(range(missed[0], 7))
         assert missed_rounds(found) == missed
 

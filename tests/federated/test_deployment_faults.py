@@ -64,15 +64,15 @@ def test_a_resumed_run_tells_its_whole_history(tmp_path, model):
     whole = play(settings(model, rounds=5), **FAULTS)
     play(settings(model, rounds=2), tmp_path, **FAULTS)
     resumed = play(settings(model, rounds=5), tmp_path, **FAULTS)
-    assert [(entry["round"], entry["client"]) for entry in whole.rejected] == [(1, 1), (3, 1)]
+    assert [(entry["round"], entry["node"]) for entry in whole.rejected] == [(1, 1), (3, 1)]
     assert all(entry["reason"] for entry in whole.rejected)
-    assert whole.silent == UNANSWERED
-    assert (resumed.rejected, resumed.silent) == (whole.rejected, whole.silent)
+    assert whole.unresponsive == UNANSWERED
+    assert (resumed.rejected, resumed.unresponsive) == (whole.rejected, whole.unresponsive)
     last = Checkpoints(tmp_path).last(settings(model, rounds=5))
     assert last is not None
-    assert (last.rejected, last.silent) == (whole.rejected, whole.silent)
+    assert (last.rejected, last.unresponsive) == (whole.rejected, whole.unresponsive)
     published = result(settings(model, rounds=5), resumed, "tls")
-    assert (published["rejected"], published["silent"]) == (whole.rejected, whole.silent)
+    assert (published["rejected"], published["unresponsive"]) == (whole.rejected, whole.unresponsive)
 
 
 @pytest.mark.parametrize("model", ["lr", "xgb"])
@@ -82,7 +82,7 @@ def test_a_round_that_stops_a_run_is_told_too(tmp_path, model, stops):
     with pytest.raises(InfeasibleError, match=f"Round {stops}: 4 of 5"):
         play(chosen, tmp_path, silent=frozenset({(stops, 3)}))
     resumed = play(chosen, tmp_path)
-    assert resumed.silent == [{"round": stops, "client": 2, "during": TRAINING}]
+    assert resumed.unresponsive == [{"round": stops, "node": 2, "during": TRAINING}]
     for one, other in zip(resumed.parameters, play(chosen).parameters, strict=True):
         np.testing.assert_array_equal(one, other)
 
@@ -97,7 +97,7 @@ def test_checkpoints_of_before_are_read(tmp_path):
     np.savez(path, meta=meta, **arrays)
     last = Checkpoints(tmp_path).last(chosen)
     assert last is not None
-    assert (last.round_number, last.rejected, last.silent) == (1, [], [])
+    assert (last.round_number, last.rejected, last.unresponsive) == (1, [], [])
 
 
 def test_a_result_tells_what_was_spent():

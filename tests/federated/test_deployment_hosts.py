@@ -92,7 +92,7 @@ def test_hosts_of_their_own_reach_the_model_of_the_local_engine(tmp_path, monkey
             found.start_node(number, prefix=host.inside())
         result = found.finish(server)
         assert result["security"] == "tls"
-        assert result["rejected"] == result["silent"] == []
+        assert result["rejected"] == result["unresponsive"] == []
         assert sorted(result["facts"]) == ["0", "1", "2"]
         assert_same(deployed_result(found), local_result(found, monkeypatch))
         assert "stopped" in on(center, "federation", "status", found.server.folder)

@@ -102,7 +102,7 @@ def test_a_run_that_is_started_again_tells_no_more(tmp_path: Path, mode: str) ->
 def test_nodes_do_not_answer_a_run_that_is_started_again(tmp_path: Path) -> None:
     run = run_of(rounds=2)
 
-    assert played(run, tmp_path).silent == []
+    assert played(run, tmp_path).unresponsive == []
     with pytest.raises(InfeasibleError, match="Round 1: 0 of 5 updates are usable"):
         played(run, tmp_path)
 
@@ -179,7 +179,7 @@ def test_a_protocol_that_is_started_again_is_answered_while_the_budget_lasts(tmp
         method="federated_mondrian",
         method_settings={"k": 5, "counts": "secure_dp", "epsilon": 0.4},
     )
-    assert played(run, tmp_path).silent == []
+    assert played(run, tmp_path).unresponsive == []
     assert (tmp_path / "1_counts.json").read_text() == "[0.4]\n", "all questions of a protocol are one entry"
     with pytest.raises(InfeasibleError):
         played(run, tmp_path)

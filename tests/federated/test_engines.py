@@ -59,7 +59,7 @@ def test_ray_trains_privately_to_the_model_and_the_budget_of_the_local_engine(tm
     local, ray = results
     assert ray["dp"] == local["dp"]
     assert ray["dp"]["epsilon_spent"] == pytest.approx(2.0, rel=1e-6)
-    assert ray["silent"] == ray["rejected"] == []
+    assert ray["unresponsive"] == ray["rejected"] == []
     for one, other in zip(*models, strict=True):
         np.testing.assert_array_equal(one, other)
 

@@ -179,7 +179,7 @@ def other_records(message: Message, reply: Message) -> Message:
 def test_hostile_arrays(case: str) -> None:
     forge = {**ARRAY_CASES, **WEIGHT_CASES, "extra record": other_records}[case]
     outcome = play("lr", forge)
-    assert {entry["client"] for entry in outcome.rejected} == {HOSTILE - 1}
+    assert {entry["node"] for entry in outcome.rejected} == {HOSTILE - 1}
     assert len(outcome.rejected) == 2, "left out in both rounds"
     assert outcome.rounds[-1]["auc_client_mean"] == pytest.approx(honest_auc(), abs=0.03)
 
@@ -225,7 +225,7 @@ TREE_CASES = {
 @pytest.mark.parametrize("case", TREE_CASES)
 def test_hostile_trees(case: str) -> None:
     outcome = play("xgb", TREE_CASES[case])
-    assert {entry["client"] for entry in outcome.rejected} == {HOSTILE - 1}
+    assert {entry["node"] for entry in outcome.rejected} == {HOSTILE - 1}
     assert outcome.rounds[-1]["auc_client_mean"] > 0.7
 
 
@@ -240,5 +240,5 @@ def test_no_reply_can_crash_the_evaluation() -> None:
 
     chosen = settings("lr", nodes=6, rounds=2)
     outcome = FederatedRun(Grid(client_app(), chosen), chosen).run()
-    assert {entry["client"] for entry in outcome.rejected} == {HOSTILE - 1}
+    assert {entry["node"] for entry in outcome.rejected} == {HOSTILE - 1}
     assert np.isfinite(outcome.rounds[-1]["accuracy"])

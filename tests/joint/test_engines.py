@@ -128,7 +128,7 @@ LIES: dict[str, Callable[[Message, Message], Message]] = {
 @pytest.mark.parametrize("lie", LIES)
 def test_a_node_that_lies_is_left_out(lie: str) -> None:
     outcome = play(LIES[lie])
-    assert {entry["client"] for entry in outcome.rejected} == {HOSTILE - 1}
+    assert {entry["node"] for entry in outcome.rejected} == {HOSTILE - 1}
     assert agreed(outcome)["nodes"] == [0, 1, 3, 4]
     assert sorted(outcome.facts) == [0, 1, 3, 4], "its rows were not counted, so it takes no part in training"
     assert agreed(outcome)["smallest_class_at_least"] >= 10

@@ -292,9 +292,7 @@ def test_a_node_whose_signature_cannot_be_read_is_left_out(configs: list[Config]
 
     grid.answered = spoil
     outcome = FederatedRun(grid, settings("lr", rounds=1, **SECURE)).run()
-    assert [(entry["client"], "signature cannot be read" in entry["reason"]) for entry in outcome.rejected] == [
-        (3, True)
-    ]
+    assert [(entry["node"], "signature cannot be read" in entry["reason"]) for entry in outcome.rejected] == [(3, True)]
     assert agreed(outcome)["nodes"] == [0, 1, 3, 4]
 
 

@@ -107,7 +107,7 @@ def test_a_client_is_named_once_there_is_enough_evidence() -> None:
     new = [suspicion.look(dict(enumerate(around(rng, 10, 1, 20.0)))) for _ in range(MIN_ROUNDS + 2)]
     assert new == [[]] * (MIN_ROUNDS - 1) + [[0], [], []]
     (told,) = suspicion.suspects()
-    assert (told["client"], told["rounds"], told["rounds_flagged"], told["refused"]) == (0, 5, 5, 0)
+    assert (told["node"], told["rounds"], told["rounds_flagged"], told["refused"]) == (0, 5, 5, 0)
     assert told["score"] > UNLIKE
     assert Suspicion.restored(suspicion.to_keep()).suspects() == suspicion.suspects()
 

@@ -31,6 +31,8 @@ RENAMED: dict[str, str] = {
     "malicious": "hostile",
     "malicious-attack": "tampering",
     "malicious-settings": "tampering-settings",
+    "node": "client",
+    "unresponsive": "silent",
 }
 
 TABLES = Path(__file__).parent / "tables"

@@ -29,7 +29,7 @@ from fedanon.learning.settings import RunSettings
 FOLDER_VARIABLE = "FEDANON_SERVER_FOLDER"
 SECURITY_VARIABLE = "FEDANON_SECURITY"
 
-#: scores of a round that are told while it runs
+#: scores of a round that are shown while it runs
 SHOWN = ("log_loss", "accuracy", "auc_client_mean", "epsilon_spent")
 
 
@@ -57,7 +57,7 @@ def result(settings: RunSettings, outcome: RunResult, security: str) -> dict[str
         "rounds": outcome.rounds,
         "facts": {str(number): outcome.facts[number].to_dict() for number in sorted(outcome.facts)},
         "rejected": outcome.rejected,
-        "silent": outcome.silent,
+        "unresponsive": outcome.unresponsive,
         "suspects": outcome.suspects,
         **({"joint": outcome.joint} if outcome.joint else {}),
         **({"dp": outcome.dp} if outcome.dp else {}),
@@ -85,7 +85,7 @@ def _main(grid: Grid, context: Context) -> None:
     path = result_path(folder, settings)
     private_folder(path.parent)
     write_private(path, json.dumps(content, indent=2, sort_keys=True) + "\n")
-    left_out = {name: content[name] for name in ("rejected", "silent")}
+    left_out = {name: content[name] for name in ("rejected", "unresponsive")}
     audit("run finished", result=path.name, result_sha256=file_sha256(path), **left_out)
 
 

@@ -1,4 +1,4 @@
-"""What a federation is doing, as its server's folder and, if it runs, its SuperLink tell."""
+"""What a federation is doing, by its server's folder and, if it runs, its SuperLink."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def status(folder: Path, *, insecure: bool = False) -> dict[str, Any]:
         "rounds": settings.rounds,
         "checkpoint_round": last.round_number if last else 0,
         "rejected": last.rejected if last else [],
-        "silent": last.silent if last else [],
+        "unresponsive": last.unresponsive if last else [],
         "conduct": conduct(last) if last else [],
         "finished": result_path(server.folder, settings).exists(),
         "days_left": server.days_left(),
@@ -46,29 +46,29 @@ def _ask(link: Link, what: str, *command: str) -> list[dict[str, Any]]:
     return list(found.get(what, []))
 
 
-# ---- How each client has behaved in a run, as the checkpoint tells -------------------------------
+# ---- how each node has behaved in a run, by its checkpoint ---------------------------------------
 
 
 def conduct(checkpoint: Checkpoint) -> list[dict[str, Any]]:
-    """All clients of whom anything is known, those to look at first in front.
+    """All nodes of which anything is known, those to look at first in front.
 
     An entry counts what was left out, by reason, and the answers that are missing; the rest is the evidence on the
-    client's updates (:mod:`fedanon.learning.suspicion`), and whether it is enough to suspect it.
+    node's updates (:mod:`fedanon.learning.suspicion`), and whether it is enough to suspect it.
     """
-    evidence = {int(client): Evidence(**kept) for client, kept in checkpoint.evidence.items()}
-    faults = checkpoint.rejected + checkpoint.silent
-    clients = sorted(evidence.keys() | {fault["client"] for fault in faults})
-    found = [_of_client(client, checkpoint, evidence.get(client, Evidence())) for client in clients]
+    evidence = {int(node): Evidence(**kept) for node, kept in checkpoint.evidence.items()}
+    faults = checkpoint.rejected + checkpoint.unresponsive
+    nodes = sorted(evidence.keys() | {fault["node"] for fault in faults})
+    found = [_of_node(node, checkpoint, evidence.get(node, Evidence())) for node in nodes]
     return sorted(found, key=lambda entry: (not entry["suspect"], -entry["left_out"], -entry["no_answer"]))
 
 
-def _of_client(client: int, checkpoint: Checkpoint, evidence: Evidence) -> dict[str, Any]:
-    reasons = Counter(entry["reason"] for entry in checkpoint.rejected if entry["client"] == client)
+def _of_node(node: int, checkpoint: Checkpoint, evidence: Evidence) -> dict[str, Any]:
+    reasons = Counter(entry["reason"] for entry in checkpoint.rejected if entry["node"] == node)
     return {
-        "client": client,
+        "node": node,
         "suspect": evidence.is_suspect,
         "left_out": reasons.total(),
         "reasons": dict(reasons),
-        "no_answer": sum(entry["client"] == client for entry in checkpoint.silent),
-        **evidence.told(),
+        "no_answer": sum(entry["node"] == node for entry in checkpoint.unresponsive),
+        **evidence.report(),
     }

@@ -129,7 +129,7 @@ class HostileTask(FederationTask):
 
         logging.getLogger("fedanon").setLevel(logging.ERROR)
         result = simulate(self._run_settings()).to_dict()
-        hostile, suspects = set(result.get("hostile", [])), {entry["client"] for entry in result["suspects"]}
+        hostile, suspects = set(result.get("malicious", [])), {entry["node"] for entry in result["suspects"]}
         names = ("auc_pooled", "accuracy", "log_loss", "backdoor_rate")
         measures = {name: float(result[name]) for name in names if name in result}
         measures["refused_updates"] = float(len(result["rejected"]))

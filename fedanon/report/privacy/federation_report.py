@@ -80,7 +80,7 @@ def _key_facts(result: FederationResult, say: Language) -> tuple[tuple[str, str]
         (say("key.k"), say.number(result.smallest)),
         (say("federation.linked"), say.share(linked)),
         (say("key.rejected"), say.number(len(result.document.get("rejected", [])))),
-        (say("key.silent"), say.number(len(result.document.get("silent", [])))),
+        (say("key.silent"), say.number(len(result.unresponsive))),
     )
 
 
@@ -162,7 +162,7 @@ def _row(node: NodeResult, result: FederationResult, say: Language) -> tuple[Tab
 
 
 def _events(result: FederationResult, say: Language) -> Iterator[Block]:
-    rejected, silent = len(result.document.get("rejected", [])), len(result.document.get("silent", []))
+    rejected, silent = len(result.document.get("rejected", [])), len(result.unresponsive)
     if rejected or silent:
         yield Note(
             say("federation.events_title"), (say("federation.events", rejected=rejected, silent=silent),), "warning"

@@ -55,6 +55,11 @@ class FederationResult:
         return dict(self.document["settings"])
 
     @property
+    def unresponsive(self) -> list[dict[str, Any]]:
+        """Requests that nodes did not answer; older files call them silent."""
+        return list(self.document.get("unresponsive", self.document.get("silent", [])))
+
+    @property
     def method(self) -> str:
         """The anonymizer."""
         return str(self.settings["method"])
