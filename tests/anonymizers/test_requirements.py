@@ -1,7 +1,8 @@
 """Every method keeps any combination of privacy models: generated tables, judged by two checkers.
 
 Verification judges each release before it is handed out; :mod:`tests.privacy.independent` reads the published text and
-judges it again by other code. An ordinary run makes 500 releases, `-m slow` 10,000.
+judges it again by other code. An ordinary run makes 200 releases, `-m slow` 10,000; test_contract.py
+makes more than 2,000 of the same methods without further models.
 """
 
 from __future__ import annotations
@@ -96,9 +97,9 @@ def whole_table(case: Case) -> pd.DataFrame:
 
 
 def test_every_release_keeps_its_whole_claim_by_two_checkers(tmp_path: Path) -> None:
-    several, refused = releases(500, tmp_path, seed=0)
-    assert several > 200
-    assert refused < 500
+    several, refused = releases(200, tmp_path, seed=0)
+    assert several > 80
+    assert refused < 200
 
 
 @pytest.mark.slow

@@ -16,7 +16,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from fedanon.harness.experiment import read_experiment
 from fedanon.harness.result_set import read_results
+from fedanon.harness.runner import run
 
 # a shell that starts jobs in the background has them ignore interrupts
 PROGRAM = """
@@ -157,7 +159,7 @@ def test_ray_ends_too(file: Path, tmp_path: Path) -> None:
 def test_more_interrupts_spoil_nothing_and_the_same_command_goes_on(tmp_path: Path) -> None:
     file, whole, folder = tmp_path / "many.toml", tmp_path / "whole", tmp_path / "out"
     file.write_text(MANY, encoding="utf-8")
-    subprocess.run(command(file, whole, "--workers", "1"), check=True, capture_output=True)
+    run(read_experiment(file), whole, workers=1)
     with started(file, folder, "--workers", "1") as process:
         wait_until(lambda: n_finished(folder) >= 5, process)
         while process.poll() is None:  # also while the tables are written, and on the way out

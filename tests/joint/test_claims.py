@@ -21,7 +21,8 @@ from fedanon.metrics.information_loss import truthfulness
 from fedanon.release.gate import verify
 from tests.joint.federations import agree, federations, nodes_of, pooled_counts, releases, settings
 
-ORDINARY, SLOW = 300, 10_000
+#: federations of all methods with all rules for counts; test_noisy_counts_keep_the_claim adds those with noise
+ORDINARY, SLOW = 150, 10_000
 OPTIONS = {
     "deadline": None,
     "derandomize": True,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -64,19 +65,25 @@ def with_rounds(numbers: list[Row], rounds: int = 5) -> list[Row]:
 @pytest.fixture
 def folder(tmp_path: Path) -> Folder:
     """Writes a result folder: rows, curves, comparison, and what differs in the manifest."""
+    return partial(write_folder, tmp_path)
 
-    def write(
-        results: list[Row], *, curves: list[Row] | None = None, comparison: list[Row] | None = None, **manifest: Any
-    ) -> Path:
-        path = tmp_path / f"results{len(list(tmp_path.iterdir()))}"
-        path.mkdir()
-        for name, table in (("results", results), ("curves", curves), ("comparison", comparison)):
-            if table:
-                pd.DataFrame(table).to_csv(path / f"{name}.csv", index=False)
-        (path / "manifest.json").write_text(json.dumps(MANIFEST | manifest), encoding="utf-8")
-        return path
 
-    return write
+def write_folder(
+    parent: Path,
+    results: list[Row],
+    *,
+    curves: list[Row] | None = None,
+    comparison: list[Row] | None = None,
+    **manifest: Any,
+) -> Path:
+    """A new result folder in ``parent``."""
+    path = parent / f"results{len(list(parent.iterdir()))}"
+    path.mkdir()
+    for name, table in (("results", results), ("curves", curves), ("comparison", comparison)):
+        if table:
+            pd.DataFrame(table).to_csv(path / f"{name}.csv", index=False)
+    (path / "manifest.json").write_text(json.dumps(MANIFEST | manifest), encoding="utf-8")
+    return path
 
 
 class Page(HTMLParser):

@@ -12,7 +12,7 @@ import pytest
 from fedanon.harness.result_set import read_results
 from fedanon.report.experiment_report import experiment_report
 from fedanon.report.html import render_html
-from tests.report.conftest import Folder, Page, rows, with_rounds
+from tests.report.conftest import Folder, Page, rows, with_rounds, write_folder
 
 SCORES = ("auc_pooled", "accuracy")
 HOSTILE = "<script>alert('x')</script> & \"$x_{1$ `b` #0072b2"
@@ -34,15 +34,22 @@ def federation(label: str = "first") -> list[dict[str, object]]:
     ]
 
 
-@pytest.fixture
-def full(folder: Folder) -> Path:
+@pytest.fixture(scope="module")
+def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
     results = federation()
     curves = with_rounds([row for row in results if row["measure"] == "auc_pooled"])
-    return folder(results, curves=curves, baseline="original", findings=["It costs little."])
+    parent = tmp_path_factory.mktemp("full")
+    return write_folder(parent, results, curves=curves, baseline="original", findings=["It costs little."])
 
 
-def test_structure(full: Path) -> None:
-    text, page = page_of(full)
+@pytest.fixture(scope="module")
+def full_page(full: Path) -> tuple[str, Page]:
+    """Drawing its figures takes seconds."""
+    return page_of(full)
+
+
+def test_structure(full_page: tuple[str, Page]) -> None:
+    text, page = full_page
     ids = Counter(attributes["id"] for _, attributes in page.tags if "id" in attributes)
     assert max(ids.values()) == 1
     levels = [int(tag[1]) for tag, _ in page.tags if re.fullmatch(r"h[1-6]", tag)]
@@ -58,8 +65,8 @@ def test_structure(full: Path) -> None:
     assert targets <= set(ids)
 
 
-def test_nothing_is_loaded(full: Path) -> None:
-    text, page = page_of(full)
+def test_nothing_is_loaded(full_page: tuple[str, Page]) -> None:
+    text, page = full_page
     for _, attributes in page.tags:
         assert "src" not in attributes
         assert attributes.get("href", "#").startswith("#")
@@ -69,14 +76,14 @@ def test_nothing_is_loaded(full: Path) -> None:
     assert "@import" not in text
 
 
-def test_findings_come_before_everything_else(full: Path) -> None:
-    _, page = page_of(full)
+def test_findings_come_before_everything_else(full_page: tuple[str, Page]) -> None:
+    _, page = full_page
     after_the_contents = page.text.split("Methods and provenance", 1)[1]
     assert after_the_contents.startswith(" Findings It costs little.")
 
 
-def test_figures_tables_and_provenance(full: Path) -> None:
-    _, page = page_of(full)
+def test_figures_tables_and_provenance(full_page: tuple[str, Page]) -> None:
+    _, page = full_page
     for words in (
         "The trade-off",
         "What every k costs",
@@ -178,5 +185,5 @@ def test_published_beside_ours(folder: Folder) -> None:
         assert words in page.text, words
 
 
-def test_same_results_same_bytes(full: Path) -> None:
-    assert page_of(full)[0] == page_of(full)[0]
+def test_same_results_same_bytes(full: Path, full_page: tuple[str, Page]) -> None:
+    assert page_of(full)[0] == full_page[0]
