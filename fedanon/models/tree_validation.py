@@ -71,7 +71,7 @@ def read_trees(data: bytes, *, n_features: int, limits: TreeLimits) -> ReceivedT
 
 
 def _reject(reason: str) -> NoReturn:
-    raise UpdateRejectedError(f"The trees are rejected: {reason}.")
+    raise UpdateRejectedError(f"The trees are refused: {reason}.")
 
 
 def _parse(data: bytes) -> Any:
