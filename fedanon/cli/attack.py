@@ -11,7 +11,7 @@ import typer
 
 from fedanon.cli import options
 from fedanon.cli.anonymize import asked_of_classes
-from fedanon.cli.output import console, json_text, new_figure, print_json, print_table, save_figure
+from fedanon.cli.output import console, json_text, print_json, print_table
 from fedanon.cli.runs import make_anonymizer
 from fedanon.errors import ConfigError, PrivacyViolationError
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 COLUMNS = ("attack", "rate %", "95 % interval", "baseline %", "lift", "n", "seconds")
 RESULTS_FILE = "attacks.json"
 #: share of the plot's axis that the number of a rate takes, with room
-NUMBER_WIDTH = 0.1
 
 ReleaseFile = Annotated[
     Path | None, typer.Option(help="A released file of INPUT, rows in the same order, instead of a method.")
@@ -260,74 +259,47 @@ def _list_parameters(kind: type[Attack]) -> list[dict[str, Any]]:
     ]
 
 
+# ---- the plot ------------------------------------------------------------------------------------
+
+
 def draw_attacks(results: Sequence[AttackResult], title: str, path: Path) -> None:
-    """Draw one line per attack, the largest gain over its baseline on top."""
+    """Draw one line per attack, the highest gain over its baseline on top."""
+    from fedanon.report.charts import BEYOND, REFERENCE, WITHIN, Panel, Series
+    from fedanon.report.drawing import write_plot
+
     ordered = sorted(results, key=lambda one: one.rate - one.baseline, reverse=True)
-    figure, panels = new_figure(size=(8.5, 1.5 + 0.34 * len(ordered)))
-    axes = panels[0][0]
-    for place, one in enumerate(ordered):
-        _draw_result(axes, place, one)
-    _label_axes(axes, [one.title for one in ordered], title)
-    figure.legend(*_make_legend(), loc="outside lower center", ncols=3, frameon=False, fontsize=9)
-    save_figure(figure, path)
+    lines = [(float(line), one) for line, one in enumerate(ordered)]
 
+    def rates(label: str, style: int, chosen: list[tuple[float, AttackResult]]) -> Series:
+        return Series(
+            label=label,
+            style=style,
+            x=tuple(one.rate for _, one in chosen),
+            y=tuple(line for line, _ in chosen),
+            low=tuple(one.low for _, one in chosen),
+            high=tuple(one.high for _, one in chosen),
+            texts=tuple(f"{one.rate:.1%}" for _, one in chosen),
+            form="points",
+        )
 
-def _draw_result(axes: Any, place: int, one: AttackResult) -> None:
-    from fedanon.report.charts import BEYOND, WITHIN
-    from fedanon.report.style import INK, style
-
-    look = style(BEYOND if one.low > one.baseline else WITHIN)
-    axes.plot([one.low, one.high], [place, place], color=look.color, linewidth=2.2, alpha=0.6, solid_capstyle="butt")
-    axes.plot(one.rate, place, color=look.color, marker=look.marker, markersize=6, linestyle="none", clip_on=False)
-    axes.plot(
-        one.baseline, place, color=INK, marker="|", markersize=15, markeredgewidth=2, linestyle="none", clip_on=False
+    above = rates("95 % interval above baseline", BEYOND, [(y, one) for y, one in lines if one.low > one.baseline])
+    others = rates("not above baseline", WITHIN, [(y, one) for y, one in lines if one.low <= one.baseline])
+    baseline = Series(
+        label="baseline: without release",
+        style=REFERENCE,
+        x=tuple(one.baseline for _, one in lines),
+        y=tuple(line for line, _ in lines),
+        form="points",
     )
-    at, left = _place_number(one)
-    axes.annotate(
-        f"{one.rate:.1%}",
-        (at, place),
-        xytext=(-8 if left else 8, 0),
-        textcoords="offset points",
-        ha="right" if left else "left",
-        va="center",
-        fontsize=8.5,
-        color=INK,
+    panel = Panel(
+        title=title,
+        x_label="share of the attempts that succeed",
+        y_label="",
+        series=tuple(one for one in (above, others, baseline) if one.x),
+        x_ticks=tuple((share / 4, f"{share / 4:.0%}") for share in range(5)),
+        y_ticks=tuple((line, one.title) for line, one in lines),
+        x_zero=True,
+        intervals_across=True,
+        large=True,
     )
-
-
-def _place_number(one: AttackResult) -> tuple[float, bool]:
-    """Decide where the number of a rate stands, and whether to its left: beside the interval, off the baseline."""
-    in_the_way = one.high <= one.baseline < one.high + NUMBER_WIDTH
-    right = max(one.high, one.baseline) if in_the_way else one.high
-    if right + NUMBER_WIDTH <= 1:
-        return right, False
-    in_the_way = one.low - NUMBER_WIDTH < one.baseline <= one.low
-    return min(one.low, one.baseline) if in_the_way else one.low, True
-
-
-def _label_axes(axes: Any, names: Sequence[str], title: str) -> None:
-    from fedanon.report.style import FAINT, INK
-
-    axes.set_yticks(range(len(names)), labels=names)
-    axes.set_ylim(len(names) - 0.5, -0.5)
-    axes.set_xlim(0, 1)
-    axes.xaxis.set_major_formatter("{x:.0%}")
-    axes.set_xlabel("share of the tries that succeed")
-    axes.set_title(title, loc="left", fontsize=10.5, fontweight="bold", color=INK)
-    axes.grid(axis="x", color=FAINT)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right", "left"]].set_visible(False)
-    axes.tick_params(axis="y", length=0)
-
-
-def _make_legend() -> tuple[list[Any], list[str]]:
-    from matplotlib.lines import Line2D
-
-    from fedanon.report.charts import BEYOND, WITHIN
-    from fedanon.report.style import INK, style
-
-    looks = [style(BEYOND), style(WITHIN)]
-    points = [Line2D([], [], color=look.color, marker=look.marker, linewidth=2.2) for look in looks]
-    guess = Line2D([], [], color=INK, marker="|", markersize=13, markeredgewidth=2, linestyle="none")
-    words = ["attack, 95 % interval above the baseline", "attack, not above it", "baseline: without the release"]
-    return [*points, guess], words
+    write_plot([panel], path)

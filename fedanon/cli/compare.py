@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fedanon.cli import options
-from fedanon.cli.output import console, new_figure, print_json, print_table, save_figure
+from fedanon.cli.output import console, print_json, print_table
 from fedanon.cli.runs import component_of, make_anonymizer, run
 from fedanon.errors import ConfigError, FedanonError
 
@@ -115,33 +115,32 @@ def _run_all(plan: list[Anonymizer], table: Table, seed: int) -> tuple[list[dict
     return results, list(failures.values())
 
 
-# ---- The trade-off plot --------------------------------------------------------------------------
-
-MARKERS = "osD^vP*Xh<>p"
+# ---- the plot ------------------------------------------------------------------------------------
 
 
 def draw_tradeoff(results: Sequence[dict[str, Any]], path: Path) -> None:
-    """Draw NCP against the share of linked records; points are labelled with k."""
-    figure, panels = new_figure()
-    axes = panels[0][0]
-    for i, method in enumerate(dict.fromkeys(result["method"] for result in results)):
-        points = [r for r in results if r["method"] == method]
-        _draw_method(axes, method, points, MARKERS[i % len(MARKERS)])
-    axes.set_yscale("symlog", linthresh=0.1)
-    axes.yaxis.set_major_formatter("{x:g}")
-    axes.set_xlabel("information loss, NCP from original values (%)")
-    axes.set_ylabel("records linked by an attacker (%)")
-    axes.set_title("Loss against risk; numbers are k. Towards the lower left is better.")
-    axes.grid(alpha=0.3)
-    figure.legend(loc="outside right upper", fontsize=8, frameon=False)
-    save_figure(figure, path)
+    """Draw NCP against the share of linked records, one line per method; points are labeled with k."""
+    from fedanon.report.charts import Panel, Series
+    from fedanon.report.drawing import write_plot
 
-
-def _draw_method(axes: Any, method: str, points: Sequence[dict[str, Any]], marker: str) -> None:
-    x, y = [100 * r["ncp"] for r in points], [100 * r["linkage_expected_share"] for r in points]
-    promised = points[0]["claim"] is not None
-    label, style = (method, "-") if promised else (f"{method} (promises nothing)", ":")
-    (line,) = axes.plot(x, y, marker=marker, label=label, alpha=0.85, linestyle=style)
-    look = {"textcoords": "offset points", "xytext": (5, 3), "fontsize": 7, "color": line.get_color()}
-    for r, at in zip(points, zip(x, y, strict=True), strict=True):
-        axes.annotate(str(r["k"] or ""), at, **look)
+    series = []
+    for style, method in enumerate(dict.fromkeys(result["method"] for result in results)):
+        points = [result for result in results if result["method"] == method]
+        series.append(
+            Series(
+                label=method if points[0]["claim"] is not None else f"{method} (no promise)",
+                style=style,
+                x=tuple(100 * result["ncp"] for result in points),
+                y=tuple(100 * result["linkage_expected_share"] for result in points),
+                texts=tuple(str(result["k"] or "") for result in points),
+            )
+        )
+    panel = Panel(
+        title="Loss against risk; numbers are k. Towards the lower left is better.",
+        x_label="information loss, NCP from original values (%)",
+        y_label="records linked by an attacker (%)",
+        series=tuple(series),
+        y_log=True,
+        large=True,
+    )
+    write_plot([panel], path)

@@ -132,7 +132,7 @@ def show(
     from fedanon.harness.frames import against_baseline, summary, wide
     from fedanon.harness.result_set import read_results
     from fedanon.report.grouping import with_series
-    from fedanon.report.tables import key_measures
+    from fedanon.report.tables import key_metrics
 
     found = read_results(_existing(results))
     frame = _only(found.results, "grid", grid)
@@ -151,7 +151,7 @@ def show(
         return
     for name, part in table.groupby("grid", sort=False):
         everything = list(dict.fromkeys(part["measure"]))
-        wanted = named or (everything if measures == "all" else key_measures(part))
+        wanted = named or (everything if measures == "all" else key_metrics(part))
         shown = _readable(wide(part[part["measure"].isin(wanted)]), wanted)
         if markdown:
             print_markdown(list(shown.columns), _plain(shown))

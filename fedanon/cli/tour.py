@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fedanon.cli import options
-from fedanon.cli.output import console, new_figure, print_json, print_table, save_figure
+from fedanon.cli.output import console, print_json, print_table
 
 if TYPE_CHECKING:
     from fedanon.learning.settings import RunSettings
+    from fedanon.report.charts import Panel
 
 FEDERATIONS = {"adult": "iid", "randhie": "by:site"}
 METHODS = ("gfkmc", "mondrian", "cb", "tdg")
@@ -101,32 +102,31 @@ def _simulate(settings: RunSettings) -> dict[str, Any]:
     return simulate(settings).to_dict()
 
 
-# ---- The plot of the tour ------------------------------------------------------------------------
+# ---- the plot ------------------------------------------------------------------------------------
 
 
 def draw_tour(results: Sequence[dict[str, Any]], path: Path) -> None:
-    """Draw one line a method; the dashed line is the run without anonymisation."""
-    datasets = list(dict.fromkeys(result["dataset"] for result in results))
-    models = list(dict.fromkeys(result["model"] for result in results))
-    figure, panels = new_figure(len(datasets), len(models), size=(5.2 * len(models), 3.6 * len(datasets)))
-    for row, dataset in enumerate(datasets):
-        for column, model in enumerate(models):
-            chosen = [r for r in results if r["dataset"] == dataset and r["model"] == model]
-            _draw_panel(panels[row][column], chosen, f"{dataset}, {model}")
-    handles, labels = panels[0][0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=6, frameon=False)
-    save_figure(figure, path)
+    """Draw one panel per data set and model, one line per method; level lines are runs without k."""
+    from fedanon.report.drawing import write_plot
+
+    styles = {name: style for style, name in enumerate(dict.fromkeys(result["method"] for result in results))}
+    places = dict.fromkeys((result["dataset"], result["model"]) for result in results)
+    parts = {place: [one for one in results if (one["dataset"], one["model"]) == place] for place in places}
+    panels = [_panel(", ".join(place), part, styles) for place, part in parts.items()]
+    write_plot(panels, path, across=len({model for _, model in places}))
 
 
-def _draw_panel(axes: Any, results: Sequence[dict[str, Any]], title: str) -> None:
+def _panel(title: str, results: Sequence[dict[str, Any]], styles: dict[str, int]) -> Panel:
+    from fedanon.report.charts import Panel, Series
+
     ks = sorted({result["k"] for result in results if result["k"] is not None})
-    for style, result in zip(("--", ":"), [r for r in results if r["k"] is None], strict=False):
-        axes.axhline(result["auc_pooled"], color="0.3", linestyle=style, label=result["method"])
-    for method in dict.fromkeys(result["method"] for result in results if result["k"] is not None):
-        line = {result["k"]: result["auc_pooled"] for result in results if result["method"] == method}
-        axes.plot(range(len(ks)), [line[k] for k in ks], marker="o", label=method)
-    axes.set_xticks(range(len(ks)), [str(k) for k in ks])
-    axes.set_title(title)
-    axes.set_xlabel("k")
-    axes.set_ylabel("AUC on raw test rows")
-    axes.grid(alpha=0.3)
+    series = []
+    for name, style in styles.items():
+        own = [result for result in results if result["method"] == name]
+        scores = tuple(float(result["auc_pooled"]) for result in own)
+        if own[0]["k"] is None:
+            series.append(Series(label=name, style=style, x=(0.0,), y=scores[:1], form="level"))
+        else:
+            series.append(Series(label=name, style=style, x=tuple(float(ks.index(r["k"])) for r in own), y=scores))
+    ticks = tuple((float(position), str(k)) for position, k in enumerate(ks))
+    return Panel(title=title, x_label="k", y_label="AUC on raw test rows", series=tuple(series), x_ticks=ticks)

@@ -1,15 +1,22 @@
-"""Charts as data: panels of series, drawn by :mod:`fedanon.report.drawing`."""
+"""Charts as data: panels of series and their styles, drawn by :mod:`fedanon.report.drawing`.
+
+Color-blind readers can tell the series apart, on light and dark screens and on paper. The hues are those of Okabe & Ito
+(2008), darkened for white paper and lightened for dark screens until each has a contrast of at least 3 to 1; markers
+and dashes differ too.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
+
+Form = Literal["line", "band", "points", "bars", "level"]
 
 #: the style of the method the others are compared with
 REFERENCE = -1
-#: styles of judgements, beside the colours of the methods
+#: styles of verdicts, in addition to those of the methods
 WITHIN, BEYOND = -2, -3
-#: the style of the level every classifier has to beat
+#: the style of the level that every classifier has to beat
 MAJORITY = -4
 
 
@@ -20,10 +27,10 @@ class Series:
     Parameters
     ----------
     label : its name.
-    style : colour, marker and dash: a number from 0, or one of the constants of this module.
+    style : color, marker and dash: a number from 0, or one of the constants of this module.
     x, y : the points.
-    low, high : ends of an interval of every y; empty where there is none.
-    texts : words beside the points, such as k.
+    low, high : ends of the interval around every y; empty if there is none.
+    texts : labels of the points, such as k.
     form : a line with markers, a line in a band, markers alone, bars from 0, or a level across the panel (y[0]).
     """
 
@@ -34,7 +41,7 @@ class Series:
     low: tuple[float, ...] = ()
     high: tuple[float, ...] = ()
     texts: tuple[str, ...] = ()
-    form: Literal["line", "band", "points", "bars", "level"] = "line"
+    form: Form = "line"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,13 +52,14 @@ class Panel:
     ----------
     title : which part of the results it shows; may be empty.
     x_label, y_label : of the axes.
-    x_ticks, y_ticks : places with words; chosen by the scale if empty.
+    x_ticks, y_ticks : positions with labels; chosen by the scale if empty.
     x_log, y_log : logarithmic axes.
     y_zero : the y axis starts at 0.
     diagonal : with the line y = x.
     intervals_across : ``low`` and ``high`` are ends of x, not of y.
     small : as small as a line of text or two, without a y axis: one of many, to be seen at a glance.
-    words : the panel in words, for those who do not see it; made from the points if empty.
+    large : as large as a page is wide, for many series; alone in its figure.
+    description : the panel as text, for readers who cannot see it; made from the points if empty.
     """
 
     title: str
@@ -67,18 +75,19 @@ class Panel:
     diagonal: bool = False
     intervals_across: bool = False
     small: bool = False
-    words: str = ""
+    large: bool = False
+    description: str = ""
 
 
 def spans_decades(values: list[float]) -> bool:
-    """Whether small values would vanish on a linear axis."""
+    """Tell whether small values would vanish on a linear axis."""
     return bool(values) and min(values) > 0 and max(values) / min(values) > 30
 
 
 def describe(panel: Panel) -> str:
-    """A panel in words: its own, else the axes, and where every series starts and ends."""
-    if panel.words:
-        return panel.words
+    """Describe a panel: by its own text, or by its axes and where every series starts and ends."""
+    if panel.description:
+        return panel.description
     axes = [" ".join(label.split()) for label in (panel.y_label, panel.x_label) if label]
     what = f"Axes: {' against '.join(axes)}." if axes else ""
     parts = [f"{s.label}: {_points(s)}" for s in panel.series[:12]]
@@ -91,3 +100,40 @@ def _points(series: Series) -> str:
         return f"{series.y[0]:.3g} throughout"
     first, last = (f"{series.y[i]:.3g} at {series.x[i]:.3g}" for i in (0, -1))
     return first if len(series.y) == 1 else f"{first} to {last}"
+
+
+# ---- styles --------------------------------------------------------------------------------------
+
+#: colors of text and of lines behind the data, on white; a page replaces them by its own
+INK, FAINT = "#1c2530", "#d9dfe6"
+LIGHT = ("#0072b2", "#c44e00", "#00805c", "#a8447f", "#957000", "#2b86bd", "#6a51c4", "#6b7280")
+DARK = ("#4ba8e8", "#ff9550", "#2fc79c", "#e89ac8", "#e5b93c", "#9bd7ff", "#b3a2ff", "#aab2bd")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
+DASHES = ("solid", (0, (5, 1.5)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)))
+
+
+@dataclass(frozen=True)
+class Style:
+    """The appearance of a series, as matplotlib takes it."""
+
+    color: str
+    marker: str
+    dash: Any
+
+
+def style(index: int) -> Style:
+    """Return the style of series ``index``; colors repeat after eight, with another marker."""
+    if index == REFERENCE:
+        return Style(INK, "*", (0, (6, 2)))
+    if index == MAJORITY:
+        return Style(LIGHT[-1], "_", (0, (1, 1.5)))
+    if index == WITHIN:
+        return Style(LIGHT[0], "o", "none")
+    if index == BEYOND:
+        return Style(LIGHT[1], "X", "none")
+    return Style(LIGHT[index % len(LIGHT)], MARKERS[index % len(MARKERS)], DASHES[index // len(LIGHT) % len(DASHES)])
+
+
+def variables() -> dict[str, str]:
+    """Return what replaces every color on a page: ``#0072b2`` becomes ``var(--s0)``."""
+    return {INK: "currentColor", FAINT: "var(--faint)"} | {color: f"var(--s{i})" for i, color in enumerate(LIGHT)}

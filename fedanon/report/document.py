@@ -1,4 +1,4 @@
-"""A document: what a report says, apart from how a page or a PDF shows it.
+"""A document: what a report says, independent of how a page or a PDF shows it.
 
 Texts are plain; words in `backticks` are shown as code. Renderers escape everything else.
 """
@@ -30,7 +30,7 @@ class Bullets:
 
 @dataclass(frozen=True)
 class Note:
-    """A text set apart; a warning is told by its title, not by its colour alone."""
+    """A text set apart; a warning is recognizable by its title, not by color alone."""
 
     title: str
     texts: tuple[str, ...]
@@ -39,7 +39,7 @@ class Note:
 
 @dataclass(frozen=True)
 class Facts:
-    """Terms with a short text each; ``large`` for the few numbers read first."""
+    """Terms with a short text each; ``large`` for the few numbers to be read first."""
 
     items: tuple[tuple[str, str], ...]
     large: bool = False
@@ -47,7 +47,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class Code:
-    """Text kept as it is, such as a file or a command."""
+    """Text shown verbatim, such as a file or a command."""
 
     text: str
 
@@ -81,14 +81,14 @@ class TableBlock:
 
 @dataclass(frozen=True)
 class Figure:
-    """Panels side by side, with words for those who do not see them and the numbers behind them.
+    """Panels side by side, with the numbers behind them.
 
     Parameters
     ----------
     name : of its files.
     title : what it shows.
     caption : how to read it.
-    panels : drawn in this order; names of series mean the same in all of them.
+    panels : drawn in this order; the name of a series means the same in all of them.
     table : the numbers.
     """
 
@@ -110,7 +110,7 @@ class Details:
 
 @dataclass(frozen=True)
 class Section:
-    """A heading with what belongs to it."""
+    """A heading with its blocks."""
 
     title: str
     blocks: tuple[Block, ...]
@@ -121,7 +121,7 @@ Block = Paragraph | Bullets | Note | Facts | Code | TableBlock | Figure | Detail
 
 @dataclass(frozen=True)
 class Labels:
-    """What a renderer says by itself, in the language of the document."""
+    """The renderer's own texts, in the language of the document."""
 
     contents: str = "Contents"
     skip: str = "Skip to the text"
@@ -139,7 +139,7 @@ class Document:
 
     Parameters
     ----------
-    title, kicker, lead : what it is, what kind of document, and its first words.
+    title, kicker, lead : its title, the kind of document, and its first paragraph.
     blocks : the text.
     footer : last line.
     language : of its texts, such as ``en`` or ``pt``.
@@ -154,12 +154,12 @@ class Document:
     labels: Labels = field(default_factory=Labels)
 
     def figures(self) -> list[Figure]:
-        """All figures in order."""
+        """Return all figures in order."""
         return [block for block in walk(self.blocks) if isinstance(block, Figure)]
 
 
 def walk(blocks: tuple[Block, ...]) -> Iterator[Block]:
-    """All blocks, those within others too."""
+    """Yield all blocks, including nested ones."""
     for block in blocks:
         yield block
         if isinstance(block, (Section, Details)):

@@ -1,4 +1,4 @@
-"""Figures drawn with matplotlib: as SVG that takes the colours of its page, or as files."""
+"""Figures drawn with matplotlib: as SVG that takes the colors of its page, or as files."""
 
 from __future__ import annotations
 
@@ -9,18 +9,27 @@ import textwrap
 import warnings
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from fedanon.errors import ConfigError
-from fedanon.report.charts import Panel, Series
+from fedanon.io.atomic import atomic_write
+from fedanon.report.charts import FAINT, INK, Panel, Series, Style, style, variables
 from fedanon.report.document import Figure
-from fedanon.report.style import FAINT, INK, Style, style, variables
 
-PANEL, SMALL_PANEL = (3.8, 2.75), (2.1, 0.95)
-#: panels beside each other in a file
+PANEL, SMALL_PANEL, LARGE_PANEL = (3.8, 2.75), (2.1, 0.95), (7.6, 4.6)
+#: panels per row in a file
 ACROSS, SMALL_ACROSS = 3, 5
-#: letters of a label inside a figure
+#: endings of a plot's file
+KINDS = ("png", "svg", "pdf")
+#: longest label inside a figure
 MAX_LABEL = 30
+#: without dates and versions, so that the same figure gives the same bytes
+METADATA: dict[str, dict[str, None]] = {
+    "png": {"Software": None},
+    "svg": {"Date": None, "Creator": None},
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
 SETTINGS: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 9,
@@ -37,20 +46,20 @@ SETTINGS: dict[Any, Any] = {
     "xtick.color": INK,
     "ytick.color": INK,
     "legend.frameon": False,
-    "text.parse_math": False,  # a label may hold a dollar
+    "text.parse_math": False,  # a label may contain a dollar sign
     "svg.fonttype": "none",  # texts stay texts
     "svg.hashsalt": "fedanon",  # the same figure gives the same bytes
 }
 
 
 def panel_svg(panel: Panel, name: str) -> str:
-    """One panel as an SVG element for a page; ``name`` keeps its ids apart from others'."""
+    """Draw one panel as an SVG element for a page; ``name`` keeps its ids unique."""
     svg = _drawn(lambda: _figure_of([panel], titled=False), "svg", transparent=True).decode()
     return _for_page(svg[svg.index("<svg") :], name)
 
 
 def legend_svg(index: int, name: str) -> str:
-    """The line and marker of a series, for the legend of a page."""
+    """Draw the line and marker of a series, for the legend of a page."""
     return _swatch_svg(index).replace("SWATCH", name)
 
 
@@ -61,8 +70,16 @@ def _swatch_svg(index: int) -> str:
 
 
 def figure_file(figure: Figure, kind: str, *, dpi: int = 150) -> bytes:
-    """A whole figure with titles and legend, as ``png`` or ``svg``, on white."""
+    """Draw a whole figure with titles and legend, as ``png`` or ``svg``, on white."""
     return _drawn(lambda: _figure_of(figure.panels, titled=True), kind, dpi=dpi)
+
+
+def write_plot(panels: Sequence[Panel], path: Path, *, across: int = ACROSS) -> None:
+    """Write panels with titles and legend to a file of their own; its ending decides the format."""
+    kind = path.suffix.lstrip(".").lower()
+    if kind not in KINDS:
+        raise ConfigError(f"The plot must be a file that ends in .{', .'.join(KINDS)}.")
+    atomic_write(path, _drawn(lambda: _figure_of(panels, titled=True, most=across), kind, dpi=150))
 
 
 def _drawn(make: Callable[[], Any], kind: str, **how: Any) -> bytes:
@@ -72,19 +89,18 @@ def _drawn(make: Callable[[], Any], kind: str, **how: Any) -> bytes:
         raise ConfigError("Figures need matplotlib: pip install 'fedanon[report]'.") from None
     buffer = io.BytesIO()
     with mpl.rc_context(), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph")  # a sign its font lacks; pages have more fonts
+        warnings.filterwarnings("ignore", message="Glyph")  # a character its font lacks; pages have more fonts
         mpl.rcdefaults()
         mpl.rcParams.update(SETTINGS)
-        metadata = {"Date": None, "Creator": None} if kind == "svg" else {"Software": None}
-        make().savefig(buffer, format=kind, metadata=metadata, **how)
+        make().savefig(buffer, format=kind, metadata=METADATA[kind], **how)
     return buffer.getvalue()
 
 
-def _figure_of(panels: Sequence[Panel], *, titled: bool) -> Any:
+def _figure_of(panels: Sequence[Panel], *, titled: bool, most: int = ACROSS) -> Any:
     from matplotlib.figure import Figure as Canvas
 
     small = all(panel.small for panel in panels)
-    across = min(len(panels), SMALL_ACROSS if small else ACROSS)
+    across = min(len(panels), SMALL_ACROSS if small else most)
     down = math.ceil(len(panels) / across)
     title = 0.2 if small and titled else 0.0
     size = _width(panels[0]) * across, (max(_height(panel) for panel in panels) + title) * down
@@ -105,14 +121,14 @@ def _figure_of(panels: Sequence[Panel], *, titled: bool) -> Any:
 
 
 def _width(panel: Panel) -> float:
-    return SMALL_PANEL[0] if panel.small else PANEL[0]
+    return (SMALL_PANEL if panel.small else LARGE_PANEL if panel.large else PANEL)[0]
 
 
 def _height(panel: Panel) -> float:
-    """Words in lines need room for each."""
+    """Return the height of a panel; labeled lines need room for each."""
     if panel.small:
         return SMALL_PANEL[1]
-    return 0.75 + 0.26 * len(panel.y_ticks) if panel.y_ticks else PANEL[1]
+    return 0.75 + 0.26 * len(panel.y_ticks) if panel.y_ticks else (LARGE_PANEL if panel.large else PANEL)[1]
 
 
 def _looks(panels: Sequence[Panel]) -> dict[str, Style]:
@@ -120,13 +136,13 @@ def _looks(panels: Sequence[Panel]) -> dict[str, Style]:
 
 
 def _legend_columns(looks: dict[str, Style], width: float) -> int:
-    letters = 7 + max((len(_short(label)) for label in looks), default=0)  # with the line before the word
+    letters = 7 + max((len(_short(label)) for label in looks), default=0)  # including the line before the label
     return max(1, min(len(looks), int(13.5 * width / letters)))
 
 
-def _short(text: str) -> str:
-    """A label that leaves room for the data; it stands in full in the table behind the figure."""
-    return text if len(text) <= MAX_LABEL else f"{text[: MAX_LABEL - 1]}…"
+def _short(text: str, longest: int = MAX_LABEL) -> str:
+    """Shorten a label to leave room for the data; the table behind the figure has it in full."""
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def _draw_panel(axes: Any, panel: Panel, *, titled: bool) -> None:
@@ -138,21 +154,28 @@ def _draw_panel(axes: Any, panel: Panel, *, titled: bool) -> None:
     axes.set_xlabel(panel.x_label)
     axes.set_ylabel(panel.y_label)
     if titled:
-        axes.set_title(textwrap.fill(panel.title, 42), loc="left", **({"fontsize": 7.5} if panel.small else {}))
-    _scale(axes, "x", panel.x_log, panel.x_ticks)
-    _scale(axes, "y", panel.y_log, panel.y_ticks)
+        axes.set_title(
+            textwrap.fill(panel.title, 84 if panel.large else 42),
+            loc="left",
+            **({"fontsize": 7.5} if panel.small else {}),
+        )
+    longest = 2 * MAX_LABEL if panel.large else MAX_LABEL
+    across = [x for one in panel.series if one.form != "level" for x in one.x]
+    up = [y for one in panel.series for y in one.y]
+    _scale(axes, "x", across if panel.x_log else [], panel.x_ticks, longest)
+    _scale(axes, "y", up if panel.y_log else [], panel.y_ticks, longest)
     if panel.x_zero and not panel.x_log:
         axes.set_xlim(left=0)
     if panel.y_zero and not panel.y_log:
         axes.set_ylim(bottom=0)
-    if panel.y_ticks:  # words in lines, the first on top
+    if panel.y_ticks:  # labeled lines, the first on top
         axes.set_ylim(len(panel.y_ticks) - 0.5, -0.5)
     if panel.small:
         _shrink(axes)
 
 
 def _shrink(axes: Any) -> None:
-    """Leave the marks and the words of the x axis."""
+    """Remove everything but the data and the labels of the x axis."""
     axes.yaxis.set_visible(False)
     axes.spines["left"].set_visible(False)
     axes.grid(visible=False)
@@ -182,18 +205,23 @@ def _draw_series(axes: Any, one: Series, *, across: bool) -> None:
         axes.annotate(text, (x, y), xytext=(4, 3), textcoords="offset points", fontsize=8, color=look.color)
 
 
-def _scale(axes: Any, which: str, log: bool, ticks: tuple[tuple[float, str], ...]) -> None:
+def _scale(axes: Any, which: str, logged: Sequence[float], ticks: tuple[tuple[float, str], ...], longest: int) -> None:
+    """Set up an axis: logarithmic if it has values for that, linear below the least of them if some are 0."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter, NullLocator
 
     axis = getattr(axes, f"{which}axis")
-    if log:
-        axes.set(**{f"{which}scale": "log"})
+    if logged:
+        least = min((value for value in logged if value > 0), default=1.0)
+        scale = {"value": "log"} if min(logged) > 0 else {"value": "symlog", "linthresh": least}
+        getattr(axes, f"set_{which}scale")(**scale)
+        if min(logged) == 0:
+            getattr(axes, f"set_{which}lim")(-0.3 * least)
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axis.set_minor_formatter(NullFormatter())
     elif not ticks:
         axis.set_major_locator(MaxNLocator(5))
     if ticks:
-        axis.set_ticks([place for place, _ in ticks], labels=[_short(text) for _, text in ticks])
+        axis.set_ticks([place for place, _ in ticks], labels=[_short(text, longest) for _, text in ticks])
         axis.set_minor_locator(NullLocator())
 
 
@@ -223,7 +251,7 @@ def _swatch(look: Style) -> Any:
 
 
 def _for_page(svg: str, name: str) -> str:
-    """Without what a page does not need: colours and fonts become the page's, ids its own."""
+    """Drop what a page does not need; colors and fonts become the page's, ids become unique."""
     svg = re.sub(r"<metadata>.*?</metadata>|<defs>\s*<style.*?</style>\s*</defs>", "", svg, flags=re.DOTALL)
     svg = re.sub(r'<svg [^>]*?(viewBox="[^"]*")[^>]*>', r'<svg \1 aria-hidden="true">', svg, count=1)
     svg = svg.replace("xlink:href", "href")
@@ -231,7 +259,7 @@ def _for_page(svg: str, name: str) -> str:
     svg = re.sub(r' id="([\w.-]+)"', lambda m: f' id="{name}-{m[1]}"' if m[1] in used else "", svg)
     svg = re.sub(r'(url\(#|href="#)([\w.-]+)', rf"\g<1>{name}-\2", svg)
     svg = re.sub(r' style="([^"]*)"', lambda m: f' style="{_page_style(m[1])}"', svg)
-    # only places, never texts, are shortened
+    # only coordinates, never texts, are shortened
     return re.sub(r' (d|x|y|transform)="[^"]*"', lambda m: re.sub(r"(\d\.\d{2})\d+", r"\1", m[0]), svg)
 
 

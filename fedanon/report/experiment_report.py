@@ -1,4 +1,4 @@
-"""The report of one or several result sets, as a document."""
+"""The report of one or several result sets, as a document: findings, figures, tables, glossary, limits, provenance."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ from fedanon.report.tables import (
     comparison_table,
     differences_table,
     is_statistics,
-    key_measures,
+    key_metrics,
     means_table,
     statistics_blocks,
 )
 
-#: longer tables are shown on request
+#: longer tables are folded
 MANY_ROWS = 60
 KICKER = "fedanon · experiment report"
 
 
 def experiment_report(found: Sequence[ResultSet], *, title: str | None = None) -> Document:
-    """A document about result sets: each its own sections, what the measures mean and do not say once for all."""
+    """Return a document about result sets: sections for each, the glossary and the limits once for all."""
     if len(found) == 1:
         manifest = found[0].manifest
         blocks = _sections(found[0], "")
@@ -73,7 +73,7 @@ def _sections(found: ResultSet, prefix: str) -> list[Block]:
     curves = with_series(found.curves) if len(found.curves) else found.curves
     blocks: list[Block] = [*_findings(found, results), Facts(_key_facts(found, results), large=True)]
     if results.empty:
-        reason = "No cell of this experiment has finished; the failures are listed under methods and provenance."
+        reason = "No cell of this experiment has finished; failures are listed under methods and provenance."
         return [*blocks, Note("No results", (reason,), "warning")]
     styles = _styles(results, str(found.manifest["baseline"]))
     for name, frame in results.groupby("grid", sort=False):
@@ -141,7 +141,7 @@ def _grid(
     if ranked:
         return Section(f"Results: {name}", (*figures, *ranked))
     blocks: list[Block] = [*figures]
-    key = key_measures(frame)
+    key = key_metrics(frame)
     interval = (
         "mean ± 95 % interval over seeds, no ± where seeds agree"
         if several(frame["seed"])
@@ -150,13 +150,13 @@ def _grid(
     blocks.append(_folded(means_table(f"{name}: {interval}", frame, key)))
     baseline = str(found.manifest["baseline"])
     if baseline in set(frame["label"]):
-        caption = f"{name}: difference to {baseline}, seed by seed (▲ better, ▼ worse: the 95 % interval excludes 0)"
+        caption = f"{name}: difference from {baseline}, seed by seed (▲ better, ▼ worse: the 95 % interval excludes 0)"
         lost = differences_table(caption, frame, baseline, [name for name in key if name != "k_reached"])
         blocks += [_folded(lost)] if lost is not None else []
-    rest = [measure for measure in dict.fromkeys(frame["measure"]) if measure not in key]
+    rest = [metric for metric in dict.fromkeys(frame["measure"]) if metric not in key]
     if rest:
-        table = means_table(f"{name}: the other measures, {interval}", frame, rest)
-        blocks.append(Details(f"{len(rest)} more measures of {name}", (table,), printed=False))
+        table = means_table(f"{name}: the other metrics, {interval}", frame, rest)
+        blocks.append(Details(f"{len(rest)} more metrics of {name}", (table,), printed=False))
     return Section(f"Results: {name}", tuple(blocks))
 
 
@@ -165,7 +165,7 @@ def _folded(table: TableBlock) -> Block:
 
 
 def _verdicts(comparison: pd.DataFrame) -> pd.Series:
-    """'True', 'False', or nothing where no tolerance is stated."""
+    """Return 'True', 'False', or '' if no tolerance is stated."""
     return comparison["within"].map(lambda within: "" if pd.isna(within) else str(within))
 
 
@@ -176,64 +176,64 @@ def _published(comparison: pd.DataFrame, prefix: str) -> list[Block]:
     text = (
         f"{(verdicts == 'True').sum()} of {(verdicts != '').sum()} numbers with a stated tolerance are within it; "
         f"{((verdicts == 'False') & ~missing).sum()} are beyond it. Of all {len(comparison)} published numbers, "
-        f"{missing.sum()} were not computed; where they have a tolerance, it counts as missed."
+        f"{missing.sum()} were not computed; those with a tolerance count as missed."
     )
     figure = published_figure(prefix + "all", comparison)
     tables = [
-        _folded(comparison_table(f"{grid}: {source} beside ours (means over seeds)", part))
+        _folded(comparison_table(f"{grid}: {source} and ours (means over seeds)", part))
         for (grid, source), part in comparison.groupby(["grid", "source"], sort=False)
     ]
-    return [Section("Published beside ours", (Paragraph(text), *([figure] if figure else []), *tables))]
+    return [Section("Published numbers and ours", (Paragraph(text), *([figure] if figure else []), *tables))]
 
 
 def _glossary(frames: Sequence[pd.DataFrame]) -> list[Block]:
-    # statistics of columns are named where they stand
-    told = [frame[frame["task"] != "statistics"] for frame in frames if len(frame)]
-    names = dict.fromkeys(name for frame in told for name in frame["measure"])
+    # statistics of columns are explained where they are shown
+    named = [frame[frame["task"] != "statistics"] for frame in frames if len(frame)]
+    names = dict.fromkeys(name for frame in named for name in frame["measure"])
     if not names:
         return []
-    words = {"lower": "lower is better", "higher": "higher is better", "neither": ""}
+    directions = {"lower": "lower is better", "higher": "higher is better", "neither": ""}
     rows = [
-        (TableCell(m.title), TableCell(m.text), TableCell(words[m.better]), TableCell(f"`{name}`"))
+        (TableCell(m.title), TableCell(m.text), TableCell(directions[m.better]), TableCell(f"`{name}`"))
         for name, m in glossary(names)
     ]
     columns = (
-        TableColumn("Measure"),
+        TableColumn("Metric"),
         TableColumn("Meaning"),
         TableColumn("Direction"),
         TableColumn("Name in the files"),
     )
-    return [Section("What the measures mean", (TableBlock("The measures of this report", columns, tuple(rows)),))]
+    return [Section("What the metrics mean", (TableBlock("The metrics of this report", columns, tuple(rows)),))]
 
 
 def file_name(text: str) -> str:
-    """A text as part of a file's name."""
+    """Return a text as part of a file name."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:40] or "grid"
 
 
-# ---- What the numbers do not say -----------------------------------------------------------------
+# ---- what the numbers do not say -----------------------------------------------------------------
 
 _ALWAYS = (
-    "Only the columns declared as quasi-identifiers are anonymised. Everything else, sensitive columns among it, is "
-    "published as it is; a column that was not declared as a quasi-identifier but is known to others protects nobody.",
+    "Only the columns declared as quasi-identifiers are anonymized. Everything else, including sensitive columns, is "
+    "published unchanged; a column that others know but that is not declared as a quasi-identifier is not protected.",
     "k-anonymity hides who is who among at least k people. It does not hide a diagnosis that all k of them share, nor "
-    "does it hold against someone who combines several releases of the same people.",
-    "The risk is that of one attacker, who knows the exact quasi-identifiers of everyone and picks the nearest record. "
-    "Attackers who know more, or guess better, are not measured.",
+    "does it protect against someone who combines several releases of the same people.",
+    "The risk is that from one attacker, who knows the exact quasi-identifiers of everyone and picks the nearest "
+    "record. Attackers who know more, or guess better, are not measured.",
     "A method that promises nothing (such as the original rows, DAS or fixed intervals) may score well here and still "
-    "leave single people standing alone.",
+    "single out individual people.",
     "A ± is the 95 % interval of the mean over seeds (Student's t): how much the randomness of method, partition and "
-    "training moves a number. It says nothing about other hospitals, other years or other people.",
+    "training moves a number. It says nothing about other nodes, other years or other people.",
 )
-_MODELS = "Classes are of unequal size: an accuracy at the share of the commonest class means that nothing was learned."
+_MODELS = "Classes differ in size: an accuracy at the share of the most common class means that nothing was learned."
 _FEDERATION = (
-    "The federation is simulated on one machine. What a model's updates give away about training rows is not measured "
-    "here; anonymised rows limit it, they do not rule it out."
+    "The federation is simulated on one machine. What a model's updates reveal about training rows is not measured "
+    "here; anonymized rows limit it but do not rule it out."
 )
 
 
 def limits(results: list[pd.DataFrame]) -> Section:
-    """The section for these results."""
+    """Return the section that applies to these results."""
     tasks = {task for frame in results if len(frame) for task in frame["task"]}
     items = list(_ALWAYS)
     items += [_MODELS] if tasks & {"central", "federation"} else []
@@ -241,13 +241,13 @@ def limits(results: list[pd.DataFrame]) -> Section:
     return Section("What is not protected, and what the numbers do not say", (Bullets(tuple(items)),))
 
 
-# ---- Sentences read from the numbers -------------------------------------------------------------
+# ---- sentences read from the numbers -------------------------------------------------------------
 
 MAX_PANELS = 3
 
 
 def highlights(frame: pd.DataFrame, baseline: str) -> list[str]:
-    """One sentence for loss, risk and usefulness of a grid, in each of its first parts."""
+    """Return one sentence each for loss, risk and usefulness of a grid, for each of its first parts."""
     ks = sorted(frame["k"].dropna().unique())
     if not ks:
         return []
@@ -269,25 +269,25 @@ def _sentence(name: str, title: str, table: pd.DataFrame, k: int, baseline: str)
     least, most = here.iloc[0], here.iloc[-1]
     where = f" ({title})" if title else ""
     text = (
-        f"At k = {k}{where}, {meaning(name).title} runs from {number(least['mean'])} ({least['series']}) "
+        f"At k = {k}{where}, {meaning(name).title} ranges from {number(least['mean'])} ({least['series']}) "
         f"to {number(most['mean'])} ({most['series']})"
     )
     reference = table[table["label"] == baseline]["mean"]
     return text + (f"; {baseline} has {number(reference.iloc[0])}." if len(reference) else ".")
 
 
-# ---- Where the numbers of a report come from, and how to get them again --------------------------
+# ---- provenance ----------------------------------------------------------------------------------
 
 MANY = 20
 
 
 def provenance(found: ResultSet) -> Section:
-    """Versions, code, data, seeds, machine, failures, the experiment itself and the command."""
+    """Return versions, code, data, seeds, machine, failures, the experiment itself and the commands."""
     manifest = found.manifest
     blocks: list[Block] = [Facts(_facts(manifest)), _hashes(manifest)]
     blocks += _failures(manifest["failures"])
     blocks += [
-        Paragraph("To get the same numbers, save the experiment below under its name and run:"),
+        Paragraph("To reproduce the numbers, save the experiment below under its name and run:"),
         Code(f"fedanon experiment run {found.name}.toml\nfedanon report {found.name}.toml -o report.html"),
         Details(f"The experiment, {found.name}.toml", (Code(str(manifest.get("config", ""))),)),
     ]
@@ -316,7 +316,7 @@ def _hashes(manifest: dict[str, Any]) -> TableBlock:
     rows += [(f"code of {count} cells", sha) for sha, count in manifest["code"].items()]
     cells = tuple((TableCell(what), TableCell(f"`{sha}`")) for what, sha in rows)
     return TableBlock(
-        "SHA-256 of what decided the numbers (of the code, its first 16 digits)",
+        "SHA-256 of what determines the numbers (for code, the first 16 digits)",
         (TableColumn("What"), TableColumn("SHA-256")),
         cells,
     )
@@ -329,7 +329,5 @@ def _failures(failures: list[dict[str, str]]) -> list[Block]:
     table = TableBlock(
         f"{len(failures)} cells that failed", (TableColumn("Cell"), TableColumn("Grid"), TableColumn("Reason")), rows
     )
-    note = Note(
-        "Not everything could be computed", (f"{len(failures)} cells failed; no number stands for them.",), "warning"
-    )
+    note = Note("Not everything could be computed", (f"{len(failures)} cells failed and have no numbers.",), "warning")
     return [note, table if len(failures) <= MANY else Details(table.caption, (table,))]

@@ -1,4 +1,4 @@
-"""What the figures share: titles, axes and ticks."""
+"""What the figures share: titles, axes, ticks, and the table of numbers behind a figure."""
 
 from __future__ import annotations
 
@@ -11,79 +11,79 @@ from fedanon.report.document import Figure, TableBlock, TableCell, TableColumn
 from fedanon.report.glossary import meaning
 from fedanon.report.numbers import NOTHING, cell, number
 
-#: the looks of every series of a result set, the same in all its figures
+#: the style of every series of a result set, the same in all its figures
 Styles = Mapping[str, int]
 
 
 def n_points(panel: Panel) -> int:
-    """Points of all series."""
+    """Count the points of all series."""
     return sum(len(one.x) for one in panel.series)
 
 
 def make_figure(name: str, title: str, caption: str, panels: list[Panel]) -> Figure | None:
-    """A figure with its table; none without panels."""
+    """Return a figure with its table; None without panels."""
     return Figure(name, title, caption, tuple(panels), table_of(title, panels)) if panels else None
 
 
-def panel_title(measure: str, place: str) -> str:
-    """Such as 'AUC: adult, xgb'."""
-    return ": ".join(filter(None, [meaning(measure).title, place]))
+def panel_title(metric: str, place: str) -> str:
+    """Return a title such as 'AUC: adult, xgb'."""
+    return ": ".join(filter(None, [meaning(metric).title, place]))
 
 
 def remark(*, cut: bool, log: bool = False) -> str:
-    """What a reader must know about an axis."""
+    """Return what a reader must know about an axis."""
     return "log scale" if log else "axis cut" if cut else ""
 
 
-def axis(measure: str, *, cut: bool = False, log: bool = False) -> str:
-    """What stands at an axis."""
-    words = remark(cut=cut, log=log)
-    return meaning(measure).title + (f"\n({words})" if words else "")
+def axis(metric: str, *, cut: bool = False, log: bool = False) -> str:
+    """Return the label of an axis."""
+    note = remark(cut=cut, log=log)
+    return meaning(metric).title + (f"\n({note})" if note else "")
 
 
 def floats(values: pd.Series) -> tuple[float, ...]:
-    """A column as plain numbers."""
+    """Return a column as plain numbers."""
     return tuple(float(v) for v in values)
 
 
-def ticks(places: list[int]) -> tuple[tuple[float, str], ...]:
-    """Some of the places on an axis of whole numbers."""
-    step = -(-len(places) // 7)  # at most seven, so that they do not touch; the last among them
-    return tuple((float(place), str(place)) for place in places[::-1][::step][::-1])
+def ticks(positions: list[int]) -> tuple[tuple[float, str], ...]:
+    """Choose some of the positions on an axis of whole numbers."""
+    step = -(-len(positions) // 7)  # at most seven, so that they do not touch, including the last
+    return tuple((float(at), str(at)) for at in positions[::-1][::step][::-1])
 
 
-# ---- The numbers behind a figure, as a table -----------------------------------------------------
+# ---- the numbers behind a figure -----------------------------------------------------------------
 
-#: rounds of a curve that its table shows
+#: most rounds of a curve in its table
 MAX_ROUNDS = 8
 
 
 def table_of(title: str, panels: Sequence[Panel]) -> TableBlock:
-    """One row a point; of long curves, some rounds with the last among them."""
+    """Return one row per point; for long curves, some rounds including the last."""
     columns = (
         TableColumn("Panel"),
         TableColumn("Series"),
         TableColumn("Point"),
-        *(TableColumn(t, True) for t in ("Across", "Up", "From", "To")),
+        *(TableColumn(t, True) for t in ("x", "y", "From", "To")),
     )
     rows = tuple(row for panel in panels for series in panel.series for row in _rows(panel, series))
-    return TableBlock(f"{title}: the numbers (across and up as on the axes)", columns, rows)
+    return TableBlock(f"{title}: the numbers (x and y as on the axes)", columns, rows)
 
 
 def _rows(panel: Panel, series: Series) -> Iterator[tuple[TableCell, ...]]:
     lines = dict(panel.y_ticks)
     name = panel.title or " ".join(panel.y_label.split())
     for i in _chosen(len(series.y)):
-        # a level has no place across; lines of words have none up
-        across = TableCell(NOTHING) if series.form == "level" else cell(series.x[i])
-        up = TableCell(NOTHING) if series.y[i] in lines else cell(series.y[i])
+        # a level has no x value; labeled lines have no y value
+        x = TableCell(NOTHING) if series.form == "level" else cell(series.x[i])
+        y = TableCell(NOTHING) if series.y[i] in lines else cell(series.y[i])
         ends = [cell(end[i]) if end else TableCell(NOTHING) for end in (series.low, series.high)]
         text = (
             series.texts[i]
             if series.texts
             else lines.get(series.y[i], "" if series.form == "level" else number(series.x[i]))
         )
-        yield TableCell(name), TableCell(series.label), TableCell(text or NOTHING), across, up, *ends
+        yield TableCell(name), TableCell(series.label), TableCell(text or NOTHING), x, y, *ends
 
 
 def _chosen(n: int) -> list[int]:

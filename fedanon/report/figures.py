@@ -1,4 +1,4 @@
-"""The figures of a grid: trade-offs, cost across k, values side by side, convergence."""
+"""The figures of a grid: trade-offs, cost across k and requirements, time, convergence, and published numbers."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from fedanon.report.figure_parts import Styles, axis, floats, make_figure, n_poi
 from fedanon.report.glossary import meaning
 from fedanon.report.grouping import LABELLING, LOSS, RANKING, RISK, first_of, of_releases, panels_of, several
 
-#: seeds from which on a figure shows intervals; with two, Student's t makes them useless
+#: fewest seeds for which a figure shows intervals; with two, Student's t makes them useless
 MIN_SEEDS = 3
 
 
 def figures_of(name: str, frame: pd.DataFrame, curves: pd.DataFrame, styles: Styles) -> list[Figure]:
-    """All figures that the numbers of one grid allow."""
+    """Return all figures that the numbers of one grid allow."""
     loss, risk, useful = (first_of(frame, names) for names in (LOSS, RISK, (*RANKING, *LABELLING)))
     pairs = [*_pairs(frame, loss, risk, styles), *_pairs(frame, risk, useful, styles)]
     caption = (
-        "One marker a method and k (the small numbers); means over seeds. Best is the bottom left corner for loss "
-        "and risk, the top left one for usefulness and risk."
+        "One marker per method and k (the small numbers); means over seeds. The best corner is the bottom left for "
+        "loss and risk, the top left for usefulness and risk."
     )
     costs = _across_k if several(frame["k"].dropna()) else _side_by_side
     found = [make_figure(f"{name}-trade-off", "The trade-off", caption, pairs)]
@@ -36,7 +36,7 @@ def figures_of(name: str, frame: pd.DataFrame, curves: pd.DataFrame, styles: Sty
 
 
 def _key_parts(frame: pd.DataFrame) -> list[tuple[str, str, pd.DataFrame]]:
-    """Measure, panel title and numbers: loss and risk once a release, scores once a model."""
+    """Return metric, panel title and numbers: loss and risk once per release, scores once per model."""
     names = [first_of(frame, choice) for choice in (LOSS, RISK, RANKING, LABELLING)]
     parts = []
     for name in (name for name in names if name is not None):
@@ -47,31 +47,29 @@ def _key_parts(frame: pd.DataFrame) -> list[tuple[str, str, pd.DataFrame]]:
 
 
 def _across_k(name: str, frame: pd.DataFrame, styles: Styles) -> Figure | None:
-    parts = [(measure, title, part) for measure, title, part in _key_parts(frame) if part["k"].notna().any()]
-    panels = [
-        _k_panel(measure, title, summary(part), styles, _majority(measure, frame)) for measure, title, part in parts
-    ]
+    parts = [(metric, title, part) for metric, title, part in _key_parts(frame) if part["k"].notna().any()]
+    panels = [_k_panel(metric, title, summary(part), styles, _majority(metric, frame)) for metric, title, part in parts]
     caption = (
-        "One line a method; a level line is a method without k. Vertical bars are 95 % intervals over seeds, from "
+        "One line per method; a level line is a method without k. Vertical bars are 95 % intervals over seeds, from "
         "three seeds on. Axes of scores do not start at 0."
     )
-    return make_figure(f"{name}-across-k", "What every k costs", caption, panels)
+    return make_figure(f"{name}-across-k", "What each k costs", caption, panels)
 
 
-def _majority(measure: str, frame: pd.DataFrame) -> tuple[Series, ...]:
-    """The accuracy of always naming the more common class, where it is known and the same everywhere."""
+def _majority(metric: str, frame: pd.DataFrame) -> tuple[Series, ...]:
+    """Return the accuracy of always predicting the more common class, if it is known and the same everywhere."""
     known = frame[frame["measure"] == "majority_share"]["value"]
-    if not measure.startswith("accuracy") or len(set(known)) != 1:
+    if not metric.startswith("accuracy") or len(set(known)) != 1:
         return ()
     return (Series(label="majority class", style=MAJORITY, x=(0.0,), y=(float(known.iloc[0]),), form="level"),)
 
 
-def _k_panel(measure: str, title: str, table: pd.DataFrame, styles: Styles, levels: tuple[Series, ...] = ()) -> Panel:
+def _k_panel(metric: str, title: str, table: pd.DataFrame, styles: Styles, levels: tuple[Series, ...] = ()) -> Panel:
     ks = sorted(int(k) for k in table["k"].dropna().unique())
-    release = measure in METRICS
+    release = metric in METRICS
     y_log = release and spans_decades(table["mean"].tolist())
     return Panel(
-        title=panel_title(measure, title),
+        title=panel_title(metric, title),
         x_label="k",
         y_label=remark(cut=not release, log=y_log),
         series=(*(_k_series(str(name), part, styles) for name, part in table.groupby("series", sort=False)), *levels),
@@ -90,7 +88,7 @@ def _k_series(name: str, table: pd.DataFrame, styles: Styles) -> Series:
 
 
 def _pairs(frame: pd.DataFrame, x: str | None, y: str | None, styles: Styles) -> list[Panel]:
-    """Two measures of the same cells against each other; points are labelled with k."""
+    """Plot two metrics of the same cells against each other; points are labeled with k."""
     if x is None or y is None:
         return []
     numbers = frame[frame["measure"].isin([x, y])]
@@ -127,18 +125,18 @@ def _pair_series(name: str, points: pd.DataFrame, x: str, y: str, styles: Styles
 
 
 def _side_by_side(name: str, frame: pd.DataFrame, styles: Styles) -> Figure | None:
-    """Values in lines, for methods that have no k, or all the same."""
-    panels = [_lines_panel(measure, title, summary(part), styles) for measure, title, part in _key_parts(frame)]
-    caption = "One line a method. Horizontal bars are 95 % intervals over seeds, from three seeds on."
+    """Show values line by line, for methods that have no k or all the same."""
+    panels = [_lines_panel(metric, title, summary(part), styles) for metric, title, part in _key_parts(frame)]
+    caption = "One line per method. Horizontal bars are 95 % intervals over seeds, from three seeds on."
     return make_figure(f"{name}-side-by-side", "Side by side", caption, [p for p in panels if len(p.series) > 1])
 
 
-def _lines_panel(measure: str, title: str, table: pd.DataFrame, styles: Styles) -> Panel:
+def _lines_panel(metric: str, title: str, table: pd.DataFrame, styles: Styles) -> Panel:
     rows = list(enumerate(table.to_dict("records")))
-    words = [f"{row['series']}" + ("" if pd.isna(row["k"]) else f", k = {row['k']}") for _, row in rows]
+    labels = [f"{row['series']}" + ("" if pd.isna(row["k"]) else f", k = {row['k']}") for _, row in rows]
     return Panel(
-        title=panel_title(measure, title),
-        x_label=remark(cut=measure not in METRICS),
+        title=panel_title(metric, title),
+        x_label=remark(cut=metric not in METRICS),
         y_label="",
         series=tuple(
             Series(
@@ -151,8 +149,8 @@ def _lines_panel(measure: str, title: str, table: pd.DataFrame, styles: Styles) 
             )
             for i, row in rows
         ),
-        y_ticks=tuple((float(i), word) for i, word in enumerate(words)),
-        x_zero=measure in METRICS,
+        y_ticks=tuple((float(i), label) for i, label in enumerate(labels)),
+        x_zero=metric in METRICS,
         intervals_across=True,
     )
 
@@ -167,46 +165,46 @@ def _intervals(table: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-# ---- How the scores of a federation come along, round by round -----------------------------------
+# ---- scores of a federation, round by round ------------------------------------------------------
 
 
 def convergence(name: str, curves: pd.DataFrame, styles: Styles) -> Figure | None:
-    """Scores by round, one panel a place and k; None without rounds to compare."""
-    measure = first_of(curves, (*RANKING, *LABELLING)) or str(curves["measure"].iloc[0])
+    """Show scores by round, one panel per group and k; None without rounds to compare."""
+    metric = first_of(curves, (*RANKING, *LABELLING)) or str(curves["measure"].iloc[0])
     panels = []
-    for title, part in panels_of(curves[curves["measure"] == measure]):
+    for title, part in panels_of(curves[curves["measure"] == metric]):
         for k, lines in _by_k(part):
-            words = ", ".join(filter(None, [title, k]))
-            panels.append(_rounds_panel(words, measure, lines, styles))
-    caption = "One line a method: the mean over seeds, in a band from the lowest to the highest seed. The axis is cut."
+            where = ", ".join(filter(None, [title, k]))
+            panels.append(_rounds_panel(where, metric, lines, styles))
+    caption = "One line per method: the mean over seeds, in a band from the lowest to the highest. The axis is cut."
     return make_figure(f"{name}-convergence", "Convergence", caption, [p for p in panels if len(p.series[0].x) > 1])
 
 
 def _by_k(frame: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
-    """Every k with the methods that have none."""
+    """Return the numbers of every k together with the methods that have none."""
     ks = sorted(frame["k"].dropna().unique())
     return [(f"k = {k}", frame[frame["k"].isna() | (frame["k"] == k)]) for k in ks] or [("", frame)]
 
 
-def _rounds_panel(title: str, measure: str, frame: pd.DataFrame, styles: Styles) -> Panel:
+def _rounds_panel(title: str, metric: str, frame: pd.DataFrame, styles: Styles) -> Panel:
     series = []
     for name, part in frame.groupby("series", sort=False):
         table = part.groupby("round")["value"].agg(["mean", "min", "max", "count"]).reset_index()
         x, y, low, high = (floats(table[column]) for column in ("round", "mean", "min", "max"))
         band: dict[str, Any] = {"low": low, "high": high} if table["count"].max() > 1 else {}
         series.append(Series(label=str(name), style=styles[str(name)], x=x, y=y, form="band", **band))
-    places = ticks(sorted(int(number) for number in frame["round"].unique()))
-    return Panel(title=title, x_label="round", y_label=axis(measure, cut=True), series=tuple(series), x_ticks=places)
+    rounds = ticks(sorted(int(number) for number in frame["round"].unique()))
+    return Panel(title=title, x_label="round", y_label=axis(metric, cut=True), series=tuple(series), x_ticks=rounds)
 
 
-# ---- What privacy models beyond k cost -----------------------------------------------------------
+# ---- requirements beyond k -----------------------------------------------------------------------
 
 REQUIRE = "require"
 K_ALONE = "k alone"
 
 
 def loss_and_requirement(name: str, frame: pd.DataFrame, styles: Styles) -> Figure | None:
-    """Loss across the requirements in the order of the file, one panel a place and k; None where there is only one."""
+    """Show loss across requirements in the order of the experiment, one panel per group and k; None for only one."""
     loss = first_of(frame, LOSS)
     if loss is None or REQUIRE not in frame or not several(frame[REQUIRE]):
         return None
@@ -218,8 +216,8 @@ def loss_and_requirement(name: str, frame: pd.DataFrame, styles: Styles) -> Figu
         for title, part in panels_of(at_k.drop(columns="place")):
             where = ", ".join(filter(None, [title, f"k = {k}"]))
             panels.append(_requirement_panel(panel_title(loss, where), at_k.loc[part.index], order, styles))
-    caption = "One line a method; means over seeds. Requirements stand in the order of the experiment."
-    return make_figure(f"{name}-requirements", "What every requirement costs", caption, panels)
+    caption = "One line per method; means over seeds. Requirements are in the order of the experiment."
+    return make_figure(f"{name}-requirements", "What each requirement costs", caption, panels)
 
 
 def _requirement_panel(title: str, frame: pd.DataFrame, order: dict[str, float], styles: Styles) -> Panel:
@@ -238,17 +236,17 @@ def _requirement_panel(title: str, frame: pd.DataFrame, order: dict[str, float],
 
 
 def _short(requirement: str) -> str:
-    """A requirement without its columns: they are the same throughout a grid."""
+    """Return a requirement without its columns, which are the same throughout a grid."""
     return ", ".join(item.split(":")[0] for item in requirement.split(",")) if requirement else K_ALONE
 
 
-# ---- What less loss costs in time: a figure for results that were timed --------------------------
+# ---- loss against time ---------------------------------------------------------------------------
 
 TIME = "cpu_seconds"
 
 
 def loss_and_time(name: str, frame: pd.DataFrame, styles: Styles) -> Figure | None:
-    """Loss against computing time, one panel a place and k; None where nothing was timed."""
+    """Show loss against computing time, one panel per group and k; None if nothing was timed."""
     loss = first_of(frame, LOSS)
     if loss is None or TIME not in set(frame["measure"]):
         return None
@@ -257,8 +255,8 @@ def loss_and_time(name: str, frame: pd.DataFrame, styles: Styles) -> Figure | No
         for k, at_k in part.groupby("k"):
             panels.append(_time_panel(", ".join(filter(None, [title, f"k = {k}"])), at_k, loss, styles))
     caption = (
-        "One marker a method: its loss, and the computing time on one core that its release took; means over seeds. "
-        "Best is the bottom left corner. Times are of one machine: read them against each other."
+        "One marker per method: its loss, and the computing time of its release on one core; means over seeds. The "
+        "bottom left corner is best. Times are from one machine: compare them only with each other."
     )
     return make_figure(f"{name}-time", "Loss against time", caption, [p for p in panels if n_points(p) > 1])
 
@@ -281,18 +279,20 @@ def _time_panel(title: str, frame: pd.DataFrame, loss: str, styles: Styles) -> P
     )
 
 
-# ---- Published numbers against ours --------------------------------------------------------------
+# ---- published numbers ---------------------------------------------------------------------------
 
 
 def published_figure(name: str, comparison: pd.DataFrame) -> Figure | None:
-    """Ours against the published numbers, one panel a measure; the line is where both are equal."""
+    """Show our numbers against the published ones, one panel per metric; on the line both are equal."""
     both = comparison.dropna(subset=["ours"])
-    panels = [_published_panel(str(measure), part) for measure, part in both.groupby("measure", sort=False)]
+    panels = [_published_panel(str(metric), part) for metric, part in both.groupby("measure", sort=False)]
     caption = "On the line, both are equal. Crosses differ by more than the stated tolerance."
-    return make_figure(f"{name}-published", "Published beside ours", caption, [p for p in panels if n_points(p) > 1])
+    return make_figure(
+        f"{name}-published", "Published numbers and ours", caption, [p for p in panels if n_points(p) > 1]
+    )
 
 
-def _published_panel(measure: str, part: pd.DataFrame) -> Panel:
+def _published_panel(metric: str, part: pd.DataFrame) -> Panel:
     beyond = part["within"].astype(str) == "False"
     parts = (("within tolerance, or not judged", WITHIN, part[~beyond]), ("beyond tolerance", BEYOND, part[beyond]))
     series = [
@@ -302,7 +302,7 @@ def _published_panel(measure: str, part: pd.DataFrame) -> Panel:
     ]
     log = spans_decades([*part["published"], *part["ours"]])
     return Panel(
-        title=meaning(measure).title,
+        title=meaning(metric).title,
         x_label="published",
         y_label="ours",
         series=tuple(series),

@@ -1,4 +1,4 @@
-"""What the measures mean, in plain words, for readers who did not choose them."""
+"""Glossary: what the metrics mean, in plain language, for readers who did not choose them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Better = Literal["lower", "higher", "neither"]
 
 @dataclass(frozen=True)
 class Meaning:
-    """A measure for people: its title, one or two sentences, and which direction is good."""
+    """A metric as readers see it: its title, one or two sentences, and which direction is good."""
 
     title: str
     text: str
@@ -31,25 +31,27 @@ _LOSS_AND_RISK = {
     "linkage_expected_share": Meaning(
         "Linked records (share)",
         "Share of released records that an attacker links to the right person, if the attacker knows the exact "
-        "quasi-identifiers of everyone and picks the nearest release, by chance among equally near ones.",
+        "quasi-identifiers of everyone and picks the nearest record, at random among equally near ones.",
         "lower",
     ),
     "k_reached": Meaning(
         "Smallest class",
-        "People in the smallest group that nobody can tell apart: the k that was really reached.",
+        "People in the smallest group that cannot be told apart: the k that was actually reached.",
         "higher",
     ),
     "truthfulness": Meaning(
-        "True cells", "Share of published cells that still hold the original value; the others mislead.", "higher"
+        "True cells",
+        "Share of published cells that still hold the original value; the others are misleading.",
+        "higher",
     ),
-    "suppressed_share": Meaning("Suppressed rows", "Share of people of whom nothing is published.", "lower"),
+    "suppressed_share": Meaning("Suppressed rows", "Share of people about whom nothing is published.", "lower"),
 }
 
 _SCORES = {
     "accuracy": Meaning(
         "Accuracy",
-        "Share of right predictions. Always naming the commonest class scores that class's share, so an accuracy at "
-        "that share means that nothing was learned; read it beside the AUC.",
+        "Share of correct predictions. Always predicting the most common class scores that class's share, so an "
+        "accuracy at that share means that nothing was learned; read it together with the AUC.",
         "higher",
     ),
     "auc": Meaning(
@@ -60,78 +62,78 @@ _SCORES = {
     "auc_pooled": Meaning(
         "AUC, all test rows",
         "Chance that the model ranks a positive case above a negative one (0.5 is guessing, 1 is perfect), over the "
-        "test rows of all clients together. A real federation cannot pool them; a simulation can.",
+        "test rows of all nodes together. A real federation cannot pool them; a simulation can.",
         "higher",
     ),
     "auc_client_mean": Meaning(
-        "AUC, mean over clients",
-        "The AUC on every client's own test rows, averaged: what a federation can know.",
+        "AUC, mean over nodes",
+        "The AUC on every node's own test rows, averaged: what a federation can know.",
         "higher",
     ),
     "cpu_seconds": Meaning(
         "computing time (s)",
-        "Seconds one core worked on a release, verification included; of a partition, the mean over the clients.",
+        "Seconds of one core for a release, verification included; for a partition, the mean over the nodes.",
         "lower",
     ),
     "log_loss": Meaning(
-        "Log loss", "How wrong the predicted probabilities are; being sure and wrong costs most. 0 is perfect.", "lower"
+        "Log loss", "How wrong the predicted probabilities are; confident errors cost the most. 0 is perfect.", "lower"
     ),
-    "brier": Meaning("Brier score", "Mean squared distance of the predicted probability from what happened.", "lower"),
-    "precision": Meaning("Precision", "Share of right ones among those predicted positive.", "higher"),
+    "brier": Meaning("Brier score", "Mean squared distance of the predicted probability from the outcome.", "lower"),
+    "precision": Meaning("Precision", "Share of true positives among the cases predicted positive.", "higher"),
     "recall": Meaning("Recall", "Share of the positive cases that are found.", "higher"),
     "f1": Meaning("F1", "Harmonic mean of precision and recall of the positive class.", "higher"),
-    "precision_macro": Meaning("Precision, both classes", "Mean of the precision of either class.", "higher"),
-    "recall_macro": Meaning("Recall, both classes", "Mean of the recall of either class.", "higher"),
-    "f1_macro": Meaning("F1, both classes", "Mean of the F1 of either class.", "higher"),
-    "n_train": Meaning("Training rows", "Rows the models were trained on, over all clients.", "neither"),
-    "n_test": Meaning("Test rows", "Rows the models were tested on, over all clients.", "neither"),
+    "precision_macro": Meaning("Precision, both classes", "Mean of the precision of both classes.", "higher"),
+    "recall_macro": Meaning("Recall, both classes", "Mean of the recall of both classes.", "higher"),
+    "f1_macro": Meaning("F1, both classes", "Mean of the F1 of both classes.", "higher"),
+    "n_train": Meaning("Training rows", "Rows the models were trained on, over all nodes.", "neither"),
+    "n_test": Meaning("Test rows", "Rows the models were tested on, over all nodes.", "neither"),
 }
 
-#: endings of names: what they add to the title and to the text
-_ENDINGS = (
+#: suffixes of names: what they add to the title and to the text
+_SUFFIXES = (
     (
         r"_last(\d+)$",
         "last {0} rounds",
-        "Mean over the evaluated rounds among the last {0}, since single rounds swing.",
+        "Mean over the evaluated rounds among the last {0}, since single rounds fluctuate.",
     ),
-    (r"_recoded$", "recoded rows", "On test rows generalised like the training rows, instead of raw ones."),
-    (r"_holdout$", "holdout", "On rows that no client has and on which nothing was chosen, scored once at the end."),
+    (r"_recoded$", "recoded rows", "On test rows generalized like the training rows, instead of raw ones."),
+    (r"_holdout$", "holdout", "On rows that no node has and that no choice was based on, scored once at the end."),
 )
 
 
 def meaning(name: str) -> Meaning:
-    """What a measure is; an unknown one is called by its name."""
-    base, ending = _divided(name)
-    if ending is not None:
+    """Return the meaning of a metric; an unknown one is called by its name."""
+    base, suffix = _divided(name)
+    if suffix is not None:
         whole = meaning(base)
-        return Meaning(f"{whole.title}, {ending.title}", ending.text, whole.better)
+        return Meaning(f"{whole.title}, {suffix.title}", suffix.text, whole.better)
     if name in _LOSS_AND_RISK or name in _SCORES:
         return (_LOSS_AND_RISK | _SCORES)[name]
     if name in METRICS:
         metric = METRICS[name]
         return Meaning(metric.title, _plain(metric.help), metric.better)
     if name.startswith("groups "):
-        return Meaning(name, "Number of groups the elbow finds in this column.", "neither")
+        return Meaning(name, "Number of groups the elbow method finds in this column.", "neither")
     return Meaning(name, "", "neither")
 
 
 def glossary(names: Iterable[str]) -> list[tuple[str, Meaning]]:
-    """Measures by name with what they mean, then the endings of names, each once."""
+    """Return the meanings of metrics by name, then those of suffixes, each once."""
     bases: dict[str, Meaning] = {}
-    endings: dict[str, Meaning] = {}
+    suffixes: dict[str, Meaning] = {}
     for name in names:
-        base, ending = _divided(name)
-        while ending is not None:
-            endings["…" + name[len(base) :]] = ending
+        base, suffix = _divided(name)
+        while suffix is not None:
+            suffixes["…" + name[len(base) :]] = suffix
             name = base
-            base, ending = _divided(name)
+            base, suffix = _divided(name)
         bases[base] = meaning(base)
-    return [*bases.items(), *((name, replace(m, title=f"…, {m.title}")) for name, m in endings.items())]
+    return [*bases.items(), *((name, replace(m, title=f"…, {m.title}")) for name, m in suffixes.items())]
 
 
 def _divided(name: str) -> tuple[str, Meaning | None]:
-    """A name without its last ending, and what the ending means."""
-    for pattern, title, text in _ENDINGS:
+    """Return a name without its last suffix, and what the suffix means."""
+    for pattern, title, text in _SUFFIXES:
         found = re.search(pattern, name)
         if found and name not in METRICS:
             return name[: found.start()], Meaning(
@@ -141,6 +143,6 @@ def _divided(name: str) -> tuple[str, Meaning | None]:
 
 
 def _plain(text: str) -> str:
-    """A docstring's sentence without its markup; a formula at its end is left to the documentation."""
+    """Return a docstring's sentence without markup; a formula at its end is left to the documentation."""
     text = re.sub(r", :math:`[^`]*`", "", text)
     return re.sub(r":\w+:`~?([^`]*)`", r"`\1`", text)

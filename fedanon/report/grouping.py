@@ -1,4 +1,4 @@
-"""Where the numbers of a grid stand: which coordinates vary, and how they divide a figure into panels."""
+"""Grouping the numbers of a grid: which coordinates vary, and how they divide a figure into panels."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import pandas as pd
 
 from fedanon.harness.frames import WITHIN
 
-#: not a reason for a panel of its own: the series, the axes and what is measured
+#: coordinates that never divide panels: the series, the axes and the metric
 _NOT_PANELS = frozenset({"grid", "task", "label", "method", "settings", "series", "k", "measure", *WITHIN})
-#: what a model is told; the releases it learns from do not depend on it
+#: settings of models; the releases they learn from do not depend on them
 _OF_MODELS = frozenset(
     {
         "model",
@@ -26,7 +26,7 @@ _OF_MODELS = frozenset(
 )
 #: the series of a task without a method
 ALL_DATA = "all data"
-#: measures in the order in which they are looked for
+#: metrics in the order in which they are looked for
 LOSS = ("ncp", "ncp_published", "il", "ncp_all_columns", "il2")
 RISK = (
     "linkage_expected_share",
@@ -41,9 +41,9 @@ LABELLING = ("accuracy_holdout", "accuracy", "accuracy_last20", "f1_macro")
 
 
 def with_series(frame: pd.DataFrame) -> pd.DataFrame:
-    """Adds ``series``: the label, with the settings by which it differs where one label stands for several.
+    """Add ``series``: the label, plus the settings that differ if one label stands for several.
 
-    Tasks without a method have no k and no settings; here they have empty ones.
+    Tasks without a method have no k and no settings; they get empty ones.
     """
     if "k" not in frame:
         frame = frame.assign(k=pd.array([pd.NA] * len(frame), dtype="Int64"), settings="")
@@ -60,41 +60,41 @@ def with_series(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _differing(settings: pd.Series) -> pd.Series:
-    """Such as ', epsilon 0.1, k 5': what tells settings, as JSON, from each other; nothing where all are alike."""
+    """Return what distinguishes settings, given as JSON, such as ', epsilon 0.1, k 5'; empty if all are alike."""
     read = {text: json.loads(text) if text else {} for text in settings.unique()}
     names = sorted({name for one in read.values() for name in one})
-    telling = [name for name in names if len({repr(one.get(name)) for one in read.values()}) > 1]
+    differing = [name for name in names if len({repr(one.get(name)) for one in read.values()}) > 1]
     texts = {
-        text: "".join(f", {name.replace('_', ' ')} {one[name]}" for name in telling if name in one)
+        text: "".join(f", {name.replace('_', ' ')} {one[name]}" for name in differing if name in one)
         for text, one in read.items()
     }
     return settings.map(texts)
 
 
 def first_of(frame: pd.DataFrame, names: Iterable[str]) -> str | None:
-    """The first measure of ``names`` that the frame has."""
+    """Return the first metric of ``names`` that the frame has."""
     present = set(frame["measure"])
     return next((name for name in names if name in present), None)
 
 
 def several(values: pd.Series) -> bool:
-    """Whether there is more than one value; a missing one is one of them."""
+    """Tell whether there is more than one value; a missing value counts as one."""
     return len(values.drop_duplicates()) > 1
 
 
 def varying(frame: pd.DataFrame) -> list[str]:
-    """Coordinates, other than the method and k, that differ within the frame."""
+    """Return the coordinates, other than the method and k, that differ within the frame."""
     return [name for name in frame.columns if name not in _NOT_PANELS and several(frame[name])]
 
 
 def of_releases(frame: pd.DataFrame) -> pd.DataFrame:
-    """Measures of releases once, though many models learned from them."""
+    """Keep the metrics of each release once, even if many models learned from it."""
     kept = [name for name in frame.columns if name not in _OF_MODELS and name != "cell"]
     return frame[kept].drop_duplicates([name for name in kept if name != "value"])
 
 
 def panels_of(frame: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Parts of a frame in which nothing varies but method, k and seed, each with a title."""
+    """Yield the parts of a frame in which only method, k and seed vary, each with a title."""
     names = varying(frame)
     if not names:
         yield "", frame
@@ -104,7 +104,7 @@ def panels_of(frame: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
 
 
 def place_text(place: dict[str, object]) -> str:
-    """Such as 'adult, xgb, clients 10'."""
+    """Describe coordinates, such as 'adult, xgb, clients 10'."""
     plain = ("dataset", "model", "partition", "protocol", "strategy")
     parts = [str(v) if name in plain else f"{name} {v}" for name, v in place.items() if not pd.isna(v)]  # type: ignore[call-overload]
     return ", ".join(parts)

@@ -1,4 +1,4 @@
-"""A document as one HTML page that needs nothing else: no network, no other file, and no script to be read."""
+"""A document as a self-contained HTML page: no network, no other file, and readable without its script."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functools import singledispatchmethod
 from html import escape
 from importlib.resources import files
 
-from fedanon.report.charts import Panel, describe
+from fedanon.report.charts import DARK, LIGHT, Panel, describe
 from fedanon.report.document import (
     Block,
     Bullets,
@@ -26,14 +26,13 @@ from fedanon.report.document import (
     TableCell,
 )
 from fedanon.report.drawing import legend_svg, panel_svg
-from fedanon.report.style import DARK, LIGHT
 
-#: panels shown at once; more are a click away
+#: panels shown at once; the others are a click away
 MAX_PANELS = 12
 
 
 def render_html(document: Document) -> str:
-    """The page as text; the same document gives the same text."""
+    """Return the page as text; the same document gives the same text."""
     style, script = _css(), _part("page.js")
     page = _Page(document)
     body = page.blocks(document.blocks, 2)
@@ -57,12 +56,12 @@ def render_html(document: Document) -> str:
 
 
 def inline(text: str) -> str:
-    """Escaped text; words in backticks become code."""
+    """Escape text; words in backticks become code."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
 class _Page:
-    """Renders blocks, giving out ids and collecting the contents."""
+    """Renders blocks, assigning ids and collecting the table of contents."""
 
     def __init__(self, document: Document) -> None:
         self._labels = document.labels

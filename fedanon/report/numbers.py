@@ -1,4 +1,4 @@
-"""Numbers as texts: as many places as they deserve, the same everywhere in a report."""
+"""Numbers as text, with the same precision everywhere in a report."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NOTHING, MINUS = "\u2013", "\u2212"
 
 
 def number(value: Any) -> str:
-    """Four significant places, thousands separated, no exponents; a dash where there is nothing."""
+    """Format four significant digits, thousands separated, no exponents; a dash if there is no number."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return NOTHING
     value = float(value)
@@ -23,7 +23,7 @@ def number(value: Any) -> str:
 
 
 def with_interval(mean: float, half: float) -> str:
-    """Such as '0.824 ± 0.003': two significant places of the interval, at least three of the mean."""
+    """Format '0.824 ± 0.003': two significant digits of the interval, at least three of the mean."""
     if math.isnan(mean) or not half > 0:
         return number(mean)
     places = 1 - math.floor(math.log10(half))
@@ -33,12 +33,12 @@ def with_interval(mean: float, half: float) -> str:
 
 
 def signed(text: str) -> str:
-    """A difference: with its sign, as a true minus."""
+    """Format a difference with its sign; minus is a true minus."""
     return text.replace("-", MINUS, 1) if text.startswith("-") else text if text in ("0", NOTHING) else f"+{text}"
 
 
 def cell(value: Any) -> TableCell:
-    """A number as a cell that sorts by it."""
+    """Return a number as a cell that sorts by it."""
     known = value is not None and not (isinstance(value, float) and math.isnan(value))
     return TableCell(number(value), float(value) if known else None)
 

@@ -1,4 +1,4 @@
-"""A document as PDF, with ReportLab; the same document gives the same bytes. Imported only where a PDF is wanted."""
+"""A document as PDF, with ReportLab; the same document gives the same bytes. Imported only to make a PDF."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ EDGE = {"finding": ACCENT, "note": SOFT, "warning": BAD}
 #: panels of a figure on one page
 PANELS = 9
 MARGIN = 50.0
-#: free fonts with the signs a report needs, as matplotlib ships them
+#: free fonts with the characters a report needs, as matplotlib ships them
 FONTS = {"Sans": "DejaVuSans.ttf", "Sans-Bold": "DejaVuSans-Bold.ttf", "Mono": "DejaVuSansMono.ttf"}
 
 
 def render_pdf(document: Document) -> bytes:
-    """The PDF as bytes."""
+    """Return the PDF as bytes."""
     for name, file in FONTS.items():
         registerFont(TTFont(name, str(Path(mpl.get_data_path()) / "fonts" / "ttf" / file)))
     registerFontFamily("Sans", normal="Sans", bold="Sans-Bold", italic="Sans", boldItalic="Sans-Bold")
@@ -65,12 +65,12 @@ def render_pdf(document: Document) -> bytes:
 
 
 def inline(text: str) -> str:
-    """Escaped text; words in backticks become code."""
+    """Escape text; words in backticks become code."""
     return re.sub(r"`([^`]+)`", r'<font name="Mono">\1</font>', escape(text))
 
 
 class _Template(platypus.SimpleDocTemplate):  # type: ignore[misc]
-    """Enters headings in the outline beside the pages."""
+    """Adds headings to the outline of the PDF."""
 
     def afterFlowable(self, flowable: Any) -> None:  # noqa: N802  ReportLab's name
         level, text = getattr(flowable, "heading", (None, ""))
@@ -81,14 +81,14 @@ class _Template(platypus.SimpleDocTemplate):  # type: ignore[misc]
 
 
 class _Writer:
-    """Turns blocks into ReportLab's flowables."""
+    """Turns blocks into ReportLab flowables."""
 
     def __init__(self, document: Document, width: float, height: float) -> None:
         self._document = document
         self._width, self._height = width - 12, height - 12  # a frame pads its sides by 6
 
     def story(self) -> list[Any]:
-        """Everything in order."""
+        """Return everything in order."""
         document = self._document
         story = [_text(document.kicker.upper(), size=7.5, color=ACCENT, font="Sans-Bold")]
         story += [_text(document.title, size=19, font="Sans-Bold", after=8, heading=(0, document.title))]
@@ -96,7 +96,7 @@ class _Writer:
         return story + self._blocks(document.blocks, 1)
 
     def foot(self, canvas: Any, template: Any) -> None:
-        """Last line of a page: who made it, and its number."""
+        """Draw the last line of a page: who made it, and its number."""
         canvas.saveState()
         canvas.setFont("Sans", 7)
         canvas.setFillColor(SOFT)
@@ -181,12 +181,12 @@ class _Writer:
         return _text(_cell_text(cell, column), size=size, font=font, color=color, after=0, alignment=2 * column.numeric)
 
     def _least(self, table: TableBlock, size: float) -> list[float]:
-        """Widths with which no word is broken."""
+        """Return the widths at which no word is broken."""
         words = [[word for text in column for word in text.split(" ")] for column in _columns(table)]
         return [max(_width(word, size) for word in column) for column in words]
 
     def _widths(self, table: TableBlock, size: float) -> list[float]:
-        """What is left beyond the least goes to the columns with the longest texts."""
+        """Return widths that give the spare room to the columns with the longest texts."""
         least = self._least(table, size)
         wishes = [max(_width(t, size) for t in texts) - w for texts, w in zip(_columns(table), least, strict=True)]
         spread = min(1.0, max(0.0, self._width - sum(least)) / max(sum(wishes), 1))
@@ -203,7 +203,7 @@ class _Writer:
     def _image(self, figure: Figure) -> Any:
         data = io.BytesIO(figure_file(figure, "png", dpi=220))
         wide, high = ImageReader(data).getSize()
-        # a single panel is not blown up to the width of the page
+        # a single panel is not enlarged to the width of the page
         small = figure.panels[0].small
         most, power = (SMALL_ACROSS, 1.0) if small else (ACROSS, 0.6)
         width = self._width * (min(len(figure.panels), most) / most) ** power
@@ -244,7 +244,7 @@ def _columns(table: TableBlock) -> list[list[str]]:
 
 
 def _cell_text(cell: TableCell, column: TableColumn) -> str:
-    """A number stays on its line."""
+    """Return the text of a cell; a number is not broken across lines."""
     return cell.text.replace(" ", "\xa0") if column.numeric else cell.text
 
 

@@ -1,4 +1,4 @@
-"""What a report shows of a sweep: of masked columns, risk against loss; of a federation, usefulness against risk."""
+"""What a report shows of a sweep: risk against loss for masked columns, usefulness against risk for a federation."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from fedanon.report.charts import MAJORITY, REFERENCE, Panel, Series, spans_decades
+from fedanon.report.charts import MAJORITY, REFERENCE, Form, Panel, Series, spans_decades
 from fedanon.report.document import Block, Details, Figure, TableBlock, TableCell, TableColumn
 from fedanon.report.figure_parts import axis, floats, make_figure
 from fedanon.report.glossary import meaning
@@ -17,12 +17,12 @@ from fedanon.sdc.masking import variant, varied
 from fedanon.sdc.pareto import LIMIT, choose, pareto_front, ranks
 from fedanon.sdc.sweeps import SWEEPS, VARIANTS
 
-#: shown beside the first measure of risk
+#: shown next to the first metric of risk
 SECOND_RISK = "interval_risk"
 
 
 def figures_of_sweep(name: str, frame: pd.DataFrame) -> list[Figure]:
-    """The figures the measures allow."""
+    """Return the figures the metrics allow."""
     risk, score, points = first_of(frame, RISK), first_of(frame, RANKING), points_of(frame)
     axes = _axes(frame)
     found = []
@@ -35,7 +35,7 @@ def figures_of_sweep(name: str, frame: pd.DataFrame) -> list[Figure]:
 
 
 def tables_of_sweep(name: str, frame: pd.DataFrame) -> list[Block]:
-    """What is recommended, and all points ranked; nothing where risk and loss are not both measured, or models are."""
+    """Return the recommendation and all points ranked; nothing unless risk and loss are known and models are not."""
     axes = _axes(frame)
     if axes is None:
         return []
@@ -45,7 +45,7 @@ def tables_of_sweep(name: str, frame: pd.DataFrame) -> list[Block]:
 
 
 def sentences_of_sweep(frame: pd.DataFrame) -> list[str]:
-    """The recommendation in words."""
+    """Return the recommendation as a sentence."""
     axes = _axes(frame)
     return [] if axes is None else [recommended_sentence(str(frame["grid"].iloc[0]), points_of(frame), *axes)]
 
@@ -57,16 +57,16 @@ def _axes(frame: pd.DataFrame) -> tuple[str, str] | None:
     return risk, loss
 
 
-# ---- Figures of a sweep --------------------------------------------------------------------------
+# ---- figures -------------------------------------------------------------------------------------
 
-#: letters of a value beside a point
+#: longest text beside a point
 MAX_TEXT = 14
 
 
 def overview(name: str, points: pd.DataFrame, risks: list[str], loss: str) -> Figure | None:
-    """All points by family, the front, and the three recommended ones; one panel a measure of risk."""
+    """Show all points by family, the front, and the three recommended ones, one panel per metric of risk."""
     caption = (
-        "One marker a method, variant and value; means over seeds. No point has less risk and less loss than one on "
+        "One marker per method, variant and value; means over seeds. No point has less risk and less loss than one on "
         f"the dotted front. Stars are recommended within a risk of {LIMIT:g}: least loss, best compromise, least risk."
     )
     panels = [_overview_panel(points.dropna(subset=[risk, loss]), risk, loss) for risk in risks]
@@ -96,14 +96,14 @@ def _overview_panel(points: pd.DataFrame, risk: str, loss: str) -> Panel:
 
 
 def by_method(name: str, points: pd.DataFrame, risk: str, loss: str) -> Figure | None:
-    """One panel a method that has several values, one line a variant; the small texts are the values."""
-    caption = "One line a variant of the method, one marker a value of its parameter (the small texts)."
+    """Show one panel per method with several values, one line per variant; the small texts are the values."""
+    caption = "One line per variant of the method, one marker per value of its parameter (the small texts)."
     panels = [
         _panel(str(method), part, risk, loss, _variants(part, risk, loss))
         for method, part in points.dropna(subset=[risk, loss]).groupby("method", sort=False)
         if several(part["value"])
     ]
-    return make_figure(f"{name}-by-method", "Every method by itself", caption, panels)
+    return make_figure(f"{name}-by-method", "Each method by itself", caption, panels)
 
 
 def _variants(points: pd.DataFrame, risk: str, loss: str) -> list[Series]:
@@ -114,10 +114,8 @@ def _variants(points: pd.DataFrame, risk: str, loss: str) -> list[Series]:
 
 
 def usefulness(name: str, points: pd.DataFrame, risk: str, score: str) -> Figure | None:
-    """A score of a model against risk, one line a method; the marker of a method without values is a reference."""
-    caption = (
-        "One line a method, one marker a value of its parameter (the small texts); means over seeds. Best is top left."
-    )
+    """Show a model's score against risk, one line per method; a method with a single point is a reference."""
+    caption = "One line per method, one marker per value (the small texts); means over seeds. Top left is best."
     known = points.dropna(subset=[risk, score])
     series = []
     for place, (label, part) in enumerate(known.groupby("label", sort=False)):
@@ -150,25 +148,25 @@ def _panel(title: str, points: pd.DataFrame, risk: str, loss: str, series: list[
 
 
 def _series(
-    label: str, style: int, part: pd.DataFrame, x: str, y: str, *, form: str = "line", texts: bool = False
+    label: str, style: int, part: pd.DataFrame, x: str, y: str, *, form: Form = "line", texts: bool = False
 ) -> Series:
-    words = tuple(text.rpartition("=")[2][:MAX_TEXT] for text in part["value"]) if texts else ()
-    return Series(label=label, style=style, x=floats(part[x]), y=floats(part[y]), texts=words, form=form)  # type: ignore[arg-type]
+    values = tuple(text.rpartition("=")[2][:MAX_TEXT] for text in part["value"]) if texts else ()
+    return Series(label=label, style=style, x=floats(part[x]), y=floats(part[y]), texts=values, form=form)
 
 
-# ---- The points of a sweep -----------------------------------------------------------------------
+# ---- points --------------------------------------------------------------------------------------
 
-#: methods that are swept nowhere by default
+#: family of the methods that have no default sweep
 OTHER = "other"
 
 
 def is_sweep(frame: pd.DataFrame) -> bool:
-    """Whether some method of a grid stands at several values of its own parameter, under one label."""
+    """Tell whether some method of a grid has several values of its own parameter under one label."""
     return "settings" in frame and bool(frame.drop_duplicates(["label", "settings"])["label"].duplicated().any())
 
 
 def points_of(frame: pd.DataFrame) -> pd.DataFrame:
-    """One row a point: label, method, variant, value, family and the measures; in the order of the experiment."""
+    """Return one row per point (label, method, variant, value, family, metrics), in the order of the experiment."""
     mapped = frame["reverse_map"].astype(str).eq("True") if "reverse_map" in frame else False
     named = frame.assign(mapped=mapped)
     place = ["label", "method", "settings", "k", "mapped"]
@@ -181,7 +179,7 @@ def points_of(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _named(where: dict[str, Any]) -> dict[str, Any]:
     settings = json.loads(where["settings"])
-    # a method that maps back itself may have been told so among its settings
+    # a method that maps back by itself may have that among its settings
     mapped = bool(where["mapped"]) or bool(settings.pop("reverse_map", False))
     values = settings | ({} if pd.isna(where["k"]) else {"k": int(where["k"])})
     method = str(where["method"])
@@ -196,18 +194,18 @@ def _named(where: dict[str, Any]) -> dict[str, Any]:
 
 
 def variant_style(name: str) -> int:
-    """The looks of a variant, the same in every panel."""
+    """Return the style of a variant, the same in every panel."""
     return VARIANTS.index(name)
 
 
-# ---- Tables of a sweep: what is recommended and why, and every point ranked ----------------------
+# ---- tables --------------------------------------------------------------------------------------
 
 _PLACE = {"method": "Method", "variant": "Variant", "value": "Parameter"}
-_NOT_MEASURES = ("label", "family", *_PLACE)
+_NOT_METRICS = ("label", "family", *_PLACE)
 
 
 def recommended_table(points: pd.DataFrame, risk: str, loss: str) -> TableBlock:
-    """One row a goal."""
+    """Return one row per goal."""
     titles = [*_PLACE.values(), meaning(risk).title, meaning(loss).title]
     columns = (TableColumn("Goal"), *(TableColumn(t, t not in _PLACE.values()) for t in titles), TableColumn("Why"))
     rows = [
@@ -224,7 +222,7 @@ def recommended_table(points: pd.DataFrame, risk: str, loss: str) -> TableBlock:
 
 
 def recommended_sentence(grid: str, points: pd.DataFrame, risk: str, loss: str) -> str:
-    """The three choices in one sentence."""
+    """Return the three choices in one sentence."""
     chosen = [
         f"{c.goal} {_name(points.iloc[c.index])} (risk {number(round(c.risk, 4))}, loss {number(round(c.loss, 4))})"
         for c in choose(points[risk], points[loss])
@@ -233,14 +231,14 @@ def recommended_sentence(grid: str, points: pd.DataFrame, risk: str, loss: str) 
 
 
 def ranked_table(caption: str, points: pd.DataFrame, risk: str, loss: str) -> TableBlock:
-    """All points by the front they lie on, then by risk; rank 1 is beaten by no other in risk and loss at once."""
+    """Rank all points by the front they lie on, then by risk; no other beats rank 1 in both risk and loss."""
     ordered = points.assign(rank=ranks(points[risk], points[loss])).sort_values(["rank", risk, loss], kind="stable")
-    measures = [name for name in points.columns if name not in _NOT_MEASURES]
-    measures = [risk, loss, *(name for name in measures if name not in (risk, loss))]
+    metrics = [name for name in points.columns if name not in _NOT_METRICS]
+    metrics = [risk, loss, *(name for name in metrics if name not in (risk, loss))]
     columns = [TableColumn("Rank", True), *(TableColumn(title) for title in _PLACE.values())]
-    columns += [TableColumn(meaning(name).title, True, name) for name in measures]
+    columns += [TableColumn(meaning(name).title, True, name) for name in metrics]
     rows = [
-        (cell(row["rank"]), *(_text(row[name]) for name in _PLACE), *(cell(row[name]) for name in measures))
+        (cell(row["rank"]), *(_text(row[name]) for name in _PLACE), *(cell(row[name]) for name in metrics))
         for row in ordered.to_dict("records")
     ]
     return TableBlock(caption, tuple(columns), tuple(rows))

@@ -1,4 +1,4 @@
-"""The tables of a grid: means with 95 % intervals, differences to the baseline, published numbers beside ours."""
+"""The tables of a grid: means, differences from the baseline, published numbers next to ours, and column statistics."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from fedanon.report.glossary import meaning
 from fedanon.report.grouping import ALL_DATA, LABELLING, LOSS, RANKING, RISK, first_of, several, varying
 from fedanon.report.numbers import NOTHING, cell, number, signed, with_interval
 
-#: a grid with no more measures shows them all
+#: a grid with at most this many metrics shows them all
 FEW = 7
 _STATISTICS = ("measure", "mean", "sd", "n", "low", "high")
 
 
-def key_measures(frame: pd.DataFrame) -> list[str]:
-    """The measures people look for: one of loss, one of risk, the main scores; all of a small grid."""
+def key_metrics(frame: pd.DataFrame) -> list[str]:
+    """Return the metrics readers look for: one of loss, one of risk, the main scores; for a small grid, all."""
     present = list(dict.fromkeys(frame["measure"]))
     if len(present) <= FEW:
         return present
@@ -32,36 +32,36 @@ def key_measures(frame: pd.DataFrame) -> list[str]:
     return [name for name in order if name in wanted and name in present] or present[:FEW]
 
 
-def means_table(caption: str, frame: pd.DataFrame, measures: Sequence[str]) -> TableBlock:
-    """One row a place, one column a measure, such as 0.824 ± 0.003."""
-    return _wide(caption, frame, summary(frame[frame["measure"].isin(measures)]), measures, lambda row: _mean(row))
+def means_table(caption: str, frame: pd.DataFrame, metrics: Sequence[str]) -> TableBlock:
+    """Return one row per group, one column per metric, with cells such as 0.824 ± 0.003."""
+    return _wide(caption, frame, summary(frame[frame["measure"].isin(metrics)]), metrics, _mean)
 
 
-def differences_table(caption: str, frame: pd.DataFrame, baseline: str, measures: Sequence[str]) -> TableBlock | None:
-    """Differences to the baseline, seed by seed; an arrow where the interval excludes 0."""
-    # the series is the method by another name, so it is found again from the label
+def differences_table(caption: str, frame: pd.DataFrame, baseline: str, metrics: Sequence[str]) -> TableBlock | None:
+    """Return differences from the baseline, seed by seed, with an arrow where the interval excludes 0."""
+    # the series is another name of the method, so it can be restored from the label
     names = frame.drop_duplicates(["label", "settings"]).set_index(["label", "settings"])["series"]
-    lost = against_baseline(frame[frame["measure"].isin(measures)].drop(columns="series"), baseline)
+    lost = against_baseline(frame[frame["measure"].isin(metrics)].drop(columns="series"), baseline)
     if lost.empty:
         return None
     lost = lost.join(names, on=["label", "settings"])
-    return _wide(caption, lost, summary(lost), measures, _difference)
+    return _wide(caption, lost, summary(lost), metrics, _difference)
 
 
-def _wide(caption: str, frame: pd.DataFrame, table: pd.DataFrame, measures: Sequence[str], show: Any) -> TableBlock:
-    places = ["series", *(["k"] if frame["k"].notna().any() else []), *varying(frame)]
-    if set(frame["series"]) == {ALL_DATA} and len(places) > 1:
-        places.remove("series")
-    shown = [name for name in measures if name in set(table["measure"])]
+def _wide(caption: str, frame: pd.DataFrame, table: pd.DataFrame, metrics: Sequence[str], show: Any) -> TableBlock:
+    groups = ["series", *(["k"] if frame["k"].notna().any() else []), *varying(frame)]
+    if set(frame["series"]) == {ALL_DATA} and len(groups) > 1:
+        groups.remove("series")
+    shown = [name for name in metrics if name in set(table["measure"])]
     seeds = several(table["n"])
-    columns = [TableColumn(_title(place), place == "k") for place in places]
+    columns = [TableColumn(_title(place), place == "k") for place in groups]
     columns += [TableColumn(meaning(name).title, True, name) for name in shown]
     rows = []
     coordinates = [name for name in table.columns if name not in _STATISTICS]
     for _, part in table.groupby(coordinates, dropna=False, sort=False):
         by_name = {row["measure"]: row for row in part.to_dict("records")}
         first = part.iloc[0]
-        row = [_place(first[place]) for place in places]
+        row = [_place(first[place]) for place in groups]
         row += [show(by_name[name]) if name in by_name else TableCell(NOTHING) for name in shown]
         rows.append((*row, cell(int(part["n"].max()))) if seeds else tuple(row))
     columns += [TableColumn("Seeds", True)] if seeds else []
@@ -91,7 +91,7 @@ def _difference(row: dict[str, Any]) -> TableCell:
 
 
 def _tone(row: dict[str, Any]) -> Tone:
-    """Good or bad where the interval excludes 0 and the measure has a good direction."""
+    """Return good or bad if the interval excludes 0 and the metric has a good direction."""
     if not row["n"] > 1 or row["low"] <= 0 <= row["high"]:
         return ""
     better = meaning(row["measure"]).better
@@ -99,15 +99,15 @@ def _tone(row: dict[str, Any]) -> Tone:
 
 
 def comparison_table(caption: str, comparison: pd.DataFrame) -> TableBlock:
-    """Published, ours, difference, tolerance and the verdict in words."""
-    places = [name for name in comparison.columns if name in COORDINATES and several(comparison[name])]
-    columns = [TableColumn(_title(name), name == "k") for name in places]
+    """Return published number, ours, difference, tolerance and verdict."""
+    groups = [name for name in comparison.columns if name in COORDINATES and several(comparison[name])]
+    columns = [TableColumn(_title(name), name == "k") for name in groups]
     columns += [
-        TableColumn("Measure"),
+        TableColumn("Metric"),
         *(TableColumn(t, True) for t in ("Published", "Ours", "Difference", "Tolerance")),
     ]
     columns.append(TableColumn("Verdict"))
-    rows = [(*(_place(row[name]) for name in places), *_compared(row)) for row in comparison.to_dict("records")]
+    rows = [(*(_place(row[name]) for name in groups), *_compared(row)) for row in comparison.to_dict("records")]
     return TableBlock(caption, tuple(columns), tuple(rows))
 
 
@@ -122,7 +122,7 @@ def _compared(row: dict[Any, Any]) -> tuple[TableCell, ...]:
 
 
 def verdict(row: dict[Any, Any]) -> TableCell:
-    """Whether a published number is met, in a word and a sign."""
+    """Say whether a published number is reproduced, by a word and a sign."""
     if pd.isna(row["ours"]):
         return TableCell("○ not computed")
     within = str(row["within"])
@@ -131,24 +131,24 @@ def verdict(row: dict[Any, Any]) -> TableCell:
     )
 
 
-# ---- What is left of every masked column ---------------------------------------------------------
+# ---- statistics of masked columns ----------------------------------------------------------------
 
-#: a statistic farther than this share from the original's is marked, as the seed's tables are coloured
+#: a statistic that differs from the original's by more than this share is marked
 FAR = 0.1
 
 _ABOUT = (
-    "Main statistics of every column before and after. Gini is in per cent (none where a value is negative); "
-    "correlation is that with the original column. ✓ within a tenth of the original's, ✗ farther off."
+    "Main statistics of every column before and after. Gini is in percent (none if a value is negative); "
+    "correlation is with the original column. ✓ within a tenth of the original's, ✗ further off."
 )
 
 
 def is_statistics(frame: pd.DataFrame) -> bool:
-    """Whether a grid is about columns."""
+    """Tell whether a grid is about columns."""
     return set(frame["task"]) == {"statistics"}
 
 
 def statistics_blocks(frame: pd.DataFrame) -> tuple[Block, ...]:
-    """One table a column; the first is open."""
+    """Return one table per column; the first is open."""
     means = frame.groupby(["label", "measure"], sort=False)["value"].mean()
     columns = dict.fromkeys(name.partition(OF)[2] for name in frame["measure"])
     tables = [_table(column, means, list(dict.fromkeys(frame["label"]))) for column in columns]

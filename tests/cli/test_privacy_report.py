@@ -27,7 +27,7 @@ def test_from_a_file_to_a_report(run: Run, released: Path, ward: Path, schema: P
     done = run("report", "--privacy", released, "--schema", schema, "--original", ward, "-o", page, "--pdf", pdf)
     assert done.code == 0, done.err
     text = Page(page.read_text(encoding="utf-8")).text
-    assert "What was promised holds on the file" in text
+    assert "The promises hold on the file" in text
     assert "People are counted, not rows" in text
     assert "Record linkage" in text
     assert not any(value in text for value in ("P001", "=cmd", "cardiac", "orthopaedics"))

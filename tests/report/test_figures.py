@@ -19,5 +19,5 @@ def test_a_measure_of_methods_without_k_has_no_place_across_k() -> None:
     frame = pd.DataFrame(rows).assign(grid="g", task="release", dataset="adult", settings="{}", seed=0, cell="c")
     frame = with_series(frame.astype({"k": "Int64"}))
     found = figures_of("g", frame, pd.DataFrame(), {"mondrian": 0, "das": 1})
-    [across] = [figure for figure in found if figure.title == "What every k costs"]
+    [across] = [figure for figure in found if figure.title == "What each k costs"]
     assert [len(panel.series) for panel in across.panels] == [2], "one panel, for the loss of both"

@@ -86,10 +86,10 @@ def test_figures_tables_and_provenance(full_page: tuple[str, Page]) -> None:
     _, page = full_page
     for words in (
         "The trade-off",
-        "What every k costs",
+        "What each k costs",
         "Convergence",
-        "difference to original",
-        "What the measures mean",
+        "difference from original",
+        "What the metrics mean",
         "What is not protected",
         "fedanon experiment run small.toml",
         "c0de",
@@ -115,7 +115,7 @@ def test_several_result_sets(full: Path, folder: Folder) -> None:
     other = folder(rows(), title="Another")
     _, page = page_of(full, other, other)
     assert page.text.startswith("3 experiments")
-    assert page.text.count("What the measures mean") == 2, "once in the contents, once in the text"
+    assert page.text.count("What the metrics mean") == 2, "once in the contents, once in the text"
     assert max(Counter(a["id"] for _, a in page.tags if "id" in a).values()) == 1
 
 

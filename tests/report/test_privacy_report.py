@@ -55,19 +55,19 @@ def cells(document: Document, caption: str) -> list[list[str]]:
 def test_languages_have_the_same_words() -> None:
     first, *others = [language(code) for code in LANGUAGES]
     for other in others:
-        assert list(other.words) == list(first.words)
-        for key, text in first.words.items():
+        assert list(other.texts) == list(first.texts)
+        for key, text in first.texts.items():
             fields = set(re.findall(r"{(\w+)}", text))
-            assert set(re.findall(r"{(\w+)}", other.words[key])) == fields, key
-            assert other.words[key].strip(), key
+            assert set(re.findall(r"{(\w+)}", other.texts[key])) == fields, key
+            assert other.texts[key].strip(), key
 
 
 def test_portuguese_is_not_english() -> None:
-    english, portuguese = language("en").words, language("pt").words
+    english, portuguese = language("en").texts, language("pt").texts
     same = {key for key, text in portuguese.items() if text == english[key]}
     # the parts that are signs and numbers only, and words both languages share
     shared = {"attacks.n", "harbor.look", "key.gain_text", "losses.panel", "origin.a_file", "origin.hashes"}
-    shared |= {"federation.hospital", "federation.kept", "federation.short"}
+    shared |= {"federation.kept", "federation.short"}
     assert same <= shared, same - shared
 
 
@@ -79,7 +79,7 @@ def test_all_words_are_used() -> None:
     dynamic += ("attack_meaning", "labels", "attacker", "number", "scope")
     code = code.replace("'", '"')
     named = re.findall(r'f"(\w+)\.{', code)
-    for key in language("en").words:
+    for key in language("en").texts:
         section, _, name = key.partition(".")
         assert f'"{key}"' in code or section in dynamic or (section in named and f'"{name}"' in code), key
 
@@ -159,7 +159,7 @@ def test_people_are_counted_not_rows(tmp_path: Path) -> None:
     assert blind.k_reached == 2 * found.k_reached >= 10
     assert [verdict.doubt for verdict in blind.verdicts] == ["people"]
     text = Page(render_html(release_report(blind, language("en")))).text
-    assert "left open: people are not known without the original" in text
+    assert "left open: people are unknown without the original" in text
     assert "rows" in text
 
 
@@ -247,14 +247,14 @@ def test_limits_only_where_they_apply(tmp_path: Path) -> None:
     alike = Page(render_html(release_report(evidence(tmp_path, frame=ward_frame(alike=True)), say))).text
     assert "everybody has the same value" in alike
     assert "k is counted over the federation" not in alike
-    assert "look like an identifier are published as they are: e-mail" in re.sub(r"\s+([.,:;])", r"\1", alike)
+    assert "look like an identifier are published unchanged: e-mail" in re.sub(r"\s+([.,:;])", r"\1", alike)
     claim(tmp_path, model="k-anonymity", k=50, scope="federation", k_local=2, count=None)
     federated = release_report(
         ReleaseEvidence.from_file(tmp_path / "ward.csv", ward_schema(), table=evidence_table()), say
     )
     text = Page(render_html(federated)).text
-    assert "That is not enough wherever the hospital is known." in text
-    assert "one hospital's file cannot tell" in text
+    assert "That is not enough wherever the node is known." in text
+    assert "one node's file cannot show it" in text
 
 
 def test_attacks_are_shown_with_their_guess(tmp_path: Path) -> None:
@@ -270,7 +270,7 @@ def test_attacks_are_shown_with_their_guess(tmp_path: Path) -> None:
     document = release_report(evidence(tmp_path), language("en"), attacks=found)
     assert cells(document, "Attacks on the release")[0][:4] == ["Homogeneity", "50 %", "49 to 51 %", "20 %"]
     text = Page(render_html(document)).text
-    assert "could not be tried here: 1" in text
+    assert "could not be run here: 1" in text
     assert "Membership, likelihood ratio: It needs a model." in text, "an attack without words here has its own"
     assert "Homogeneity: 50 %, by guessing 20 %" in render_html(document), "for those who do not see the figure"
 

@@ -83,16 +83,16 @@ def test_what_hospitals_keep_to_themselves_is_open(tmp_path: Path) -> None:
     text = shown(path)
     assert "? left open" in text
     assert "epsilon 0.75 of 1 was spent" in text
-    assert "nothing is promised by it" in text
+    assert "it promises nothing" in text
     means = written(tmp_path, [])
-    assert "does not tell the smallest class" in shown(means)
+    assert "does not report the smallest class" in shown(means)
 
 
 def test_a_method_without_a_promise(tmp_path: Path) -> None:
     text = shown(written(tmp_path, [1, 1], k=None, security="none", rejected=[{"round": 1}], silent=[]))
     assert "Nothing is promised" in text
-    assert "without TLS" in text
-    assert "Updates left out: 1; answers missing: 0." in text
+    assert "used neither TLS nor keys" in text
+    assert "Updates rejected: 1; responses missing: 0." in text
 
 
 def test_a_folder_with_one_result(tmp_path: Path) -> None:
@@ -112,9 +112,9 @@ def test_a_folder_with_one_result(tmp_path: Path) -> None:
 def test_other_files_are_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "x.json"
     path.write_text(text)
-    with pytest.raises(DataError, match="no result of a federation"):
+    with pytest.raises(DataError, match="not the result of a federation"):
         read_result(path)
-    with pytest.raises(DataError, match="not there"):
+    with pytest.raises(DataError, match="does not exist"):
         read_result(tmp_path / "none.json")
 
 

@@ -7,7 +7,7 @@ from importlib.resources import files
 
 import pytest
 
-from fedanon.report.style import DARK, LIGHT, style
+from fedanon.report.charts import DARK, LIGHT, style
 
 CSS = files("fedanon.report").joinpath("page.css").read_text(encoding="utf-8")
 

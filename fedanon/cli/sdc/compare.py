@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fedanon.cli import options
-from fedanon.cli.output import console, new_figure, print_json, print_table, save_figure
+from fedanon.cli.output import console, print_json, print_table
 from fedanon.errors import ConfigError
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from fedanon.data.table import Table
+    from fedanon.report.charts import Form
     from fedanon.sdc.masking import Masking
     from fedanon.sdc.sweeps import Variant
 
@@ -206,69 +207,47 @@ def print_failures(failures: dict[str, str]) -> None:
         console().print(f"Not run: {what}: {reason}")
 
 
-# ---- The plot of a comparison --------------------------------------------------------------------
+# ---- the plot ------------------------------------------------------------------------------------
 
-MARKERS = "osD^vP*Xh<>p"
-LINES = {"plain": "-", "reverse mapped": "--", "restricted": ":", "restricted, reverse mapped": "-."}
+
+#: most methods whose variants are named in the plot
+MAX_NAMED = 4
 
 
 def draw_comparison(rows: pd.DataFrame, risk: str, loss: str, path: Path, *, limit: float | None = None) -> None:
-    """Draw all points; with ``limit`` also the choices made within it."""
+    """Draw all points, one line per method and variant, and the front; with ``limit`` also the choices within it."""
     from fedanon.metrics import METRICS
+    from fedanon.report.charts import MAJORITY, REFERENCE, Panel, Series, spans_decades
+    from fedanon.report.drawing import write_plot
+    from fedanon.sdc.pareto import choose, pareto_front
 
-    figure, panels = new_figure(size=(10, 6.2))
-    axes = panels[0][0]
-    for i, (method, part) in enumerate(rows.groupby("method", sort=False)):
-        _draw_method(axes, str(method), part, risk, loss, i)
-    _name_variants(axes, list(dict.fromkeys(rows["variant"])))
-    _draw_front(axes, rows, risk, loss)
+    known = rows.dropna(subset=[risk, loss])
+    styles = {method: style for style, method in enumerate(dict.fromkeys(known["method"]))}
+
+    def series(label: str, style: int, points: pd.DataFrame, texts: Sequence[str] = (), form: Form = "line") -> Series:
+        x, y = (tuple(map(float, points[name])) for name in (loss, risk))
+        return Series(label=label, style=style, x=x, y=y, texts=tuple(texts), form=form)
+
+    # a variant is named at its first point, unless there are too many to read
+    named = len(styles) <= MAX_NAMED
+    drawn = [
+        series(method, styles[method], points, [variant] if named and variant != "plain" else [])
+        for (method, variant), points in known.groupby(["method", "variant"], sort=False)
+    ]
+    front = known[pareto_front(known[risk], known[loss])].sort_values([risk, loss])
+    drawn.append(series("Pareto front", MAJORITY, front))
     if limit is not None:
-        _draw_choices(axes, rows, risk, loss, limit)
-    axes.set_xlabel(f"loss: {METRICS[loss].title}")
-    axes.set_ylabel(f"risk: {METRICS[risk].title}")
-    positive = rows[loss][rows[loss] > 0]
-    if len(positive) and positive.max() / positive.min() > 30:
-        axes.set_xscale("symlog", linthresh=float(positive.min()))
-    axes.set_title("Risk against loss; towards the lower left is better")
-    axes.grid(alpha=0.3)
-    figure.legend(loc="outside right upper", fontsize=8, frameon=False)
-    save_figure(figure, path)
-
-
-def _draw_method(axes: Any, method: str, part: pd.DataFrame, risk: str, loss: str, number: int) -> None:
-    look = {"color": f"C{number % 10}", "marker": MARKERS[number % len(MARKERS)], "markersize": 5, "linewidth": 1}
-    for i, (variant, points) in enumerate(part.groupby("variant", sort=False)):
-        label = method if i == 0 else None  # the variants are told once for all methods
-        axes.plot(points[loss], points[risk], label=label, linestyle=LINES[str(variant)], alpha=0.8, **look)
-
-
-def _name_variants(axes: Any, variants: list[str]) -> None:
-    for variant in variants if len(variants) > 1 else []:
-        axes.plot([], [], color="0.3", linewidth=1, linestyle=LINES[variant], label=variant)
-
-
-def _draw_front(axes: Any, rows: pd.DataFrame, risk: str, loss: str) -> None:
-    from fedanon.sdc.pareto import pareto_front
-
-    front = rows[pareto_front(rows[risk], rows[loss])].sort_values([risk, loss])
-    axes.plot(front[loss], front[risk], color="0.1", linewidth=5, alpha=0.15, label="Pareto front", zorder=1)
-
-
-def _draw_choices(axes: Any, rows: pd.DataFrame, risk: str, loss: str, limit: float) -> None:
-    from fedanon.sdc.masking import described
-    from fedanon.sdc.pareto import choose
-
-    axes.axhline(limit, color="0.4", linewidth=0.8, linestyle=":")
-    box = {"boxstyle": "round", "facecolor": "white", "edgecolor": "0.5", "alpha": 0.85}
-    for number, choice in enumerate(choose(rows[risk], rows[loss], limit=limit)):
-        text = f"{choice.goal}: {described(rows.iloc[choice.index].to_dict())}"
-        axes.scatter([choice.loss], [choice.risk], s=130, facecolors="none", edgecolors="0.1", zorder=5)
-        axes.annotate(
-            text,
-            (choice.loss, choice.risk),
-            xytext=(14, 16 + 14 * number),
-            textcoords="offset points",
-            fontsize=8,
-            bbox=box,
-            arrowprops={"arrowstyle": "-", "color": "0.4"},
-        )
+        choices = choose(known[risk], known[loss], limit=limit)
+        chosen = known.iloc[[choice.index for choice in choices]]
+        drawn.append(series("recommended", REFERENCE, chosen, [choice.goal for choice in choices], "points"))
+        drawn.append(Series(label=f"limit {limit:g}", style=len(styles), x=(0.0,), y=(limit,), form="level"))
+    log = spans_decades([value for value in known[loss] if value > 0])
+    panel = Panel(
+        title="Risk against loss; towards the lower left is better",
+        x_label=f"loss: {METRICS[loss].title}",
+        y_label=f"risk: {METRICS[risk].title}",
+        series=tuple(drawn),
+        x_log=log,
+        large=True,
+    )
+    write_plot([panel], path)

@@ -24,7 +24,7 @@ PERCENT = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 def attacks_section(found: AttackReport | None, say: Language) -> Section:
-    """Every attack that was tried, beside the best guess of someone who has no release."""
+    """Show every attack that was run, compared with the best guess of someone without the release."""
     title = say("attacks.title")
     if found is None:
         return Section(title, (Note(say("attacks.none_title"), (say("attacks.none"),), "note"),))
@@ -38,13 +38,13 @@ def attacks_section(found: AttackReport | None, say: Language) -> Section:
 
 
 def largest_gain(found: AttackReport | None) -> AttackResult | None:
-    """The attack whose whole interval lies furthest above guessing."""
+    """Return the attack whose entire interval lies furthest above guessing."""
     gains = [one for one in found.results if one.low > one.baseline] if found else []
     return max(gains, key=lambda one: one.low - one.baseline, default=None)
 
 
 def attack_title(name: str, say: Language) -> str:
-    """Its name for people; one the table of words does not know is called by its own."""
+    """Return the title of an attack; one that the language has no text for keeps its own."""
     key = f"attack.{name}"
     return say(key) if say.knows(key) else ATTACKS[name].title
 
@@ -64,7 +64,7 @@ def _figure(results: list[AttackResult], say: Language) -> Figure:
     guess = Series(
         label=say("attacks.guess"), style=REFERENCE, x=tuple(one.baseline for one in results), y=places, form="points"
     )
-    words = "; ".join(
+    description = "; ".join(
         say(
             "attacks.words",
             attack=attack_title(one.attack, say),
@@ -82,13 +82,13 @@ def _figure(results: list[AttackResult], say: Language) -> Figure:
         y_ticks=ticks,
         x_zero=True,
         intervals_across=True,
-        words=words,
+        description=description,
     )
     return Figure("attacks", say("attacks.figure"), say("attacks.caption"), (panel,), _drawn(results, say))
 
 
 def _drawn(results: list[AttackResult], say: Language) -> TableBlock:
-    """What the figure shows."""
+    """Return the numbers of the figure."""
     columns = (
         TableColumn(say("attacks.attack")),
         *(TableColumn(say(f"attacks.{name}"), numeric=True) for name in ("rate", "guess")),
@@ -124,7 +124,7 @@ def _row(one: AttackResult, say: Language) -> tuple[TableCell, ...]:
 
 
 def _meanings(results: list[AttackResult], say: Language) -> Block:
-    """What success would mean."""
+    """Explain what success would mean."""
     rows = tuple((TableCell(attack_title(one.attack, say)), TableCell(_meaning(one.attack, say))) for one in results)
     table = TableBlock(
         say("attacks.meanings"), (TableColumn(say("attacks.attack")), TableColumn(say("attacks.meaning"))), rows

@@ -1,4 +1,4 @@
-"""What was asked of the release, what it reached, and whether every promise holds on the file."""
+"""What was required of the release, what it reached, and whether every promise holds on the file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TONES: dict[bool | None, Tone] = {True: "good", False: "bad", None: ""}
 
 
 def claims_section(evidence: ReleaseEvidence, facts: Sequence[SensitiveFacts], say: Language) -> Section:
-    """The promises one by one, then what the worst class gives away of every sensitive column."""
+    """Show the promises one by one, then what the worst class reveals of every sensitive column."""
     blocks: list[Block] = [Paragraph(say("claims.about")), _counted(evidence, say)]
     blocks += [_file(evidence, say)]
     if evidence.verdicts:
@@ -34,7 +34,7 @@ def claims_section(evidence: ReleaseEvidence, facts: Sequence[SensitiveFacts], s
 
 
 def verdict_table(rows: list[tuple[TableCell, ...]], say: Language) -> TableBlock:
-    """A table of promises with their verdicts."""
+    """Return a table of promises with their verdicts."""
     columns = (
         TableColumn(say("claims.promise")),
         TableColumn(say("claims.asked"), numeric=True),
@@ -45,7 +45,7 @@ def verdict_table(rows: list[tuple[TableCell, ...]], say: Language) -> TableBloc
 
 
 def promise(model: Promise, say: Language) -> str:
-    """A model as a sentence; one the table of words does not know is called by its own."""
+    """Describe a model in a sentence; one that the language has no text for describes itself."""
     if isinstance(model, Mechanism):
         key = f"promise.{model.name.replace(' ', '_')}"
         return say(key, **model.parameters) if say.knows(key) else model.name
@@ -58,7 +58,7 @@ def promise(model: Promise, say: Language) -> str:
 
 
 def verdict_cell(holds: bool | None, text: str, say: Language) -> TableCell:
-    """Holds, fails or is open: told by a sign and a word, and by colour."""
+    """Say whether a promise holds, fails or is open, by a sign, a word and a color."""
     key = {True: "claims.holds", False: "claims.fails", None: "claims.open"}[holds]
     return TableCell(say(key, more=text), tone=TONES[holds])
 
@@ -93,7 +93,7 @@ def _row(
 def _numbers(
     verdict: Verdict, evidence: ReleaseEvidence, facts: Sequence[SensitiveFacts]
 ) -> tuple[float | None, float | None]:
-    """The number that was asked for and the one that was reached, as far as there is one."""
+    """Return the number that was required and the one that was reached, if any."""
     model = verdict.model
     if isinstance(model, Mechanism):
         return model.parameters.get("epsilon"), None
@@ -106,7 +106,7 @@ def _numbers(
         (values[field] for field in ("l", "t", "alpha", "beta", "delta", "k", "high") if field in values), None
     )
     of_column = next((one for one in facts if one.column == values.get("column")), None)
-    # another distance than the usual one was asked for
+    # a distance other than the usual one was required
     if of_column is None or values.get("distance", "auto") != "auto":
         return asked, None
     return asked, getattr(of_column, name, None)
@@ -136,7 +136,7 @@ def _sensitive_row(one: SensitiveFacts, say: Language) -> tuple[TableCell, ...]:
     )
 
 
-# ---- What equivalence classes give away of a sensitive column ------------------------------------
+# ---- what classes reveal of a sensitive column ---------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -146,12 +146,12 @@ class SensitiveFacts:
     Parameters
     ----------
     column : its name.
-    l : least number of different values.
-    entropy_l : least exponential of the entropy.
+    l : smallest number of different values.
+    entropy_l : smallest exponential of the entropy.
     alpha : largest share of the people of a class who have the same value.
-    t : largest distance to the distribution of the whole release; NaN where it has no order that could be measured.
+    t : largest distance to the distribution of the whole release; NaN if the column has no order to measure by.
     homogeneous : number of classes in which all have the same value.
-    exposed : share of the people who are in them.
+    exposed : share of the people who are in these classes.
     """
 
     column: str
@@ -164,7 +164,7 @@ class SensitiveFacts:
 
 
 def sensitive_facts(evidence: ReleaseEvidence) -> list[SensitiveFacts]:
-    """Of every sensitive column, in the order of the schema; nothing where nothing is published."""
+    """Return the facts of every sensitive column, in the order of the schema; none if nothing is published."""
     if evidence.released.classes.count == 0:
         return []
     return [_facts(evidence, name) for name in evidence.schema.sensitive]

@@ -1,4 +1,4 @@
-"""Evidence: what can be found out about a release, from its file and what lies beside it."""
+"""Evidence: what can be learned about a release, from its file and the files next to it."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ from fedanon.release.release import Release
 from fedanon.release.released import cells_of_classes
 from fedanon.release.verdicts import Promise, Verdict, claimed_models, evaluate_claim
 
-#: of the attacks
+#: seed of the attacks
 SEED = 0
 
 
 @dataclass(frozen=True, eq=False)
 class ReleaseEvidence:
-    """A released file with all that is at hand about it.
+    """A released file with everything that is known about it.
 
     Parameters
     ----------
     path : the released file.
     schema : of the original table.
     released : the file, read.
-    manifest : beside the file, if there is one.
+    manifest : next to the file, if there is one.
     table : the original, if it is given.
-    required : what is asked of the release beside what its manifest claims.
-    population : the people among whom an attacker looks, if they are given.
-    files : names of the files the report was made from, by what they are.
+    required : what is required of the release beyond what its manifest claims.
+    population : the people among whom an attacker searches, if given.
+    files : the files the report was made from, with what they are.
     """
 
     path: Path
@@ -68,44 +68,44 @@ class ReleaseEvidence:
 
     @property
     def matched(self) -> Table | None:
-        """The original, if its rows are those of the release in the same order."""
+        """The original, if its rows are those of the release, in the same order."""
         ordered = self.manifest is None or self.manifest.keeps_order
         same = self.table is not None and len(self.table) == len(self.released)
         return self.table if same and ordered else None
 
     @property
     def persons(self) -> NDArray[Any] | None:
-        """The person of every row, where the original tells."""
+        """The person of every row, if the original identifies them."""
         return None if self.matched is None else self.matched.persons
 
     @property
     def counts_people(self) -> bool:
-        """Whether people are counted: they are known, or every row is one."""
+        """Whether people are counted: they are known, or every row is a person."""
         return self.persons is not None or self.schema.person_id is None
 
     @cached_property
     def rows(self) -> Rows:
-        """What privacy models look at."""
+        """The rows as privacy models see them."""
         return Rows(self.released.frame, self.schema, self.persons)
 
     @cached_property
     def people(self) -> NDArray[np.int64]:
-        """People of every class."""
+        """Number of people in every class."""
         return self.rows.people(self.released.classes)
 
     @property
     def n_people(self) -> int:
-        """People in the table, or rows where people are not known."""
+        """Number of people in the table, or of rows if people are unknown."""
         return len(self.released) if self.persons is None else int(np.unique(self.persons).size)
 
     @property
     def k_reached(self) -> int:
-        """People of the smallest class."""
+        """Number of people in the smallest class."""
         return int(self.people.min()) if self.people.size else 0
 
     @property
     def suppressed(self) -> int:
-        """Rows of which nothing is published."""
+        """Number of rows of which nothing is published."""
         return int(self.released.suppressed.sum())
 
     @cached_property
@@ -117,7 +117,7 @@ class ReleaseEvidence:
 
     @cached_property
     def verdicts(self) -> list[Verdict]:
-        """On what is claimed and on what is asked."""
+        """Verdicts on what is claimed and on what is required."""
         claimed = claimed_models(self.manifest.claim) if self.manifest else []
         models = [*claimed, *(model for model in self.required if model not in claimed)]
         return evaluate_claim(self.released, self.schema, models, self.persons)
@@ -146,7 +146,7 @@ class ReleaseEvidence:
 
     @cached_property
     def anonymizer(self) -> Anonymizer | None:
-        """The method, if the manifest names one that is known here."""
+        """The method, if the manifest names a registered one."""
         try:
             return build(ANONYMIZERS[self.provenance["method"]], self.provenance["parameters"])
         except (KeyError, FedanonError):
@@ -154,11 +154,11 @@ class ReleaseEvidence:
 
     @cached_property
     def release(self) -> Release | None:
-        """The release beside its original, for measures that need both."""
+        """The release with its original, for metrics that need both."""
         return None if self.matched is None else reconstruct(self.released, self.matched)
 
     def attacked(self, on_attack: Callable[[str], None] = lambda _: None) -> AttackReport | None:
-        """Try every attack on a release; None without the original."""
+        """Run every attack on a release; None without the original."""
         if self.matched is None or self.release is None:
             return None
         return run_attacks(

@@ -1,4 +1,4 @@
-"""The risk report of a federation: what each hospital promised and kept, and what k over all of them does not do."""
+"""The risk report of a federation: what each node promised and kept, and what k over all of them does not protect."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ LINKED = "linkage_expected_share"
 
 
 def federation_report(result: FederationResult, say: Language, *, title: str | None = None) -> Document:
-    """The document about a run of a federation."""
+    """Return the document about a run of a federation."""
     limits = list(_limits(result, say))
     blocks: tuple[Block, ...] = (
         _verdict(result, say),
         Facts(_key_facts(result, say), large=True),
-        _hospitals(result, say),
+        _nodes_section(result, say),
         limits_section(limits, say),
         impact_section(_impact(result, len(limits), say), say),
         _origin(result, say),
     )
     return Document(
-        title=title or say("report.federation_title", n=result.n_hospitals),
+        title=title or say("report.federation_title", n=result.n_nodes),
         kicker=say("report.kicker"),
         lead=say("report.federation_lead", file=result.path.name),
         blocks=blocks,
@@ -75,7 +75,7 @@ def _verdict(result: FederationResult, say: Language) -> Note:
 def _key_facts(result: FederationResult, say: Language) -> tuple[tuple[str, str], ...]:
     linked = _largest(result)
     return (
-        (say("key.hospitals"), say.number(result.n_hospitals)),
+        (say("key.nodes"), say.number(result.n_nodes)),
         (say("key.scope"), say(f"scope.{result.scope}")),
         (say("key.k"), say.number(result.smallest)),
         (say("federation.linked"), say.share(linked)),
@@ -85,13 +85,13 @@ def _key_facts(result: FederationResult, say: Language) -> tuple[tuple[str, str]
 
 
 def _largest(result: FederationResult) -> float | None:
-    return max((float(node.measures[LINKED]) for node in result.nodes if LINKED in node.measures), default=None)
+    return max((float(node.metrics[LINKED]) for node in result.nodes if LINKED in node.metrics), default=None)
 
 
-# ---- hospitals -----------------------------------------------------------------------------------
+# ---- nodes -----------------------------------------------------------------------------------
 
 
-def _hospitals(result: FederationResult, say: Language) -> Section:
+def _nodes_section(result: FederationResult, say: Language) -> Section:
     about = {"node": "about_node", "federation": "about_federation", "none": "about_nothing"}[result.scope]
     blocks: list[Block] = [Paragraph(say(f"federation.{about}"))]
     promises = _promises(result)
@@ -135,16 +135,15 @@ def _promise_row(model: KAnonymity, result: FederationResult, say: Language) -> 
 def _table(result: FederationResult, say: Language) -> TableBlock:
     names = ("rows", "k", "verdict", "linked", "interval", "loss", "suppressed", "true")
     numeric = tuple(TableColumn(say(f"federation.{name}"), numeric=True) for name in names)
-    columns = (TableColumn(say("federation.hospital")), *numeric)
+    columns = (TableColumn(say("federation.node")), *numeric)
     return TableBlock(say("federation.caption"), columns, tuple(_row(node, result, say) for node in result.nodes))
 
 
 def _row(node: NodeResult, result: FederationResult, say: Language) -> tuple[TableCell, ...]:
-    told = node.measures
-    linked = told.get(LINKED)
+    linked = node.metrics.get(LINKED)
     interval = NOTHING if linked is None else say.interval(*wilson_interval(linked * node.rows, node.rows))
     shares = [
-        TableCell(say.share(told.get(name)), told.get(name))
+        TableCell(say.share(node.metrics.get(name)), node.metrics.get(name))
         for name in ("ncp_published", "suppressed_share", "truthfulness")
     ]
     holds = result.holds_at(node)
@@ -183,7 +182,7 @@ def _limits(result: FederationResult, say: Language) -> Iterator[str]:
     yield from (say(f"limits.{name}") for name in ("nodes_differ", "updates", "membership", "models"))
     if result.document.get("security") == "none":
         yield say("limits.insecure")
-    if any(float(node.measures.get("truthfulness", 1)) < 1 for node in result.nodes):
+    if any(float(node.metrics.get("truthfulness", 1)) < 1 for node in result.nodes):
         yield say("limits.untrue")
     yield say("limits.measured")
 
@@ -196,7 +195,7 @@ def _impact(result: FederationResult, n_limits: int, say: Language) -> dict[str,
         "nature": say(
             "impact.federation_nature", method=result.method, model=result.settings.get("model"), rounds=rounds
         ),
-        "subjects": say("impact.federation_subjects", n=rows, hospitals=result.n_hospitals),
+        "subjects": say("impact.federation_subjects", n=rows, nodes=result.n_nodes),
         "risks": say("impact.federation_risks", k=say.number(result.smallest), linked=say.share(_largest(result))),
         "measures": say("impact.federation_measures", promises=promises),
         "residual": say("impact.residual", n=n_limits),

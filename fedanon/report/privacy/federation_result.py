@@ -16,16 +16,16 @@ Scope = Literal["node", "federation", "none"]
 
 @dataclass(frozen=True)
 class NodeResult:
-    """One hospital: its training rows and the measures of its release."""
+    """One node: its training rows and the metrics of its release."""
 
     number: str
     rows: int
-    measures: Mapping[str, float]
+    metrics: Mapping[str, float]
 
     @property
     def k_reached(self) -> float | None:
-        """People of its smallest class; None if the hospital kept it to itself, as under a privacy budget."""
-        found = self.measures.get("k_reached")
+        """People in its smallest class; None if the node kept it to itself, as under a privacy budget."""
+        found = self.metrics.get("k_reached")
         return None if found is None else float(found)
 
 
@@ -36,8 +36,8 @@ class FederationResult:
     Parameters
     ----------
     path : of the file.
-    document : what it holds.
-    nodes : the hospitals; empty where the file holds means only.
+    document : its content.
+    nodes : the participants; empty if the file holds only means.
     """
 
     path: Path
@@ -46,12 +46,12 @@ class FederationResult:
 
     @property
     def sha256(self) -> str:
-        """Of the file."""
+        """Hash of the file."""
         return file_sha256(self.path)
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Of the run."""
+        """Settings of the run."""
         return dict(self.document["settings"])
 
     @property
@@ -61,40 +61,40 @@ class FederationResult:
 
     @property
     def method(self) -> str:
-        """The anonymizer."""
+        """Name of the anonymizer."""
         return str(self.settings["method"])
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Of the method."""
+        """Parameters of the method."""
         return dict(json.loads(self.settings.get("method-settings", "{}")))
 
     @property
     def joint(self) -> dict[str, Any]:
-        """What the hospitals agreed on; empty where each anonymised alone."""
+        """What the nodes agreed on; empty if each anonymized alone."""
         return dict(self.document.get("joint") or self.document.get("together") or {})
 
     @property
     def scope(self) -> Scope:
-        """Over whom k is counted."""
+        """The scope over which k is counted."""
         if self.joint:
             return "federation"
         return "node" if self.k is not None else "none"
 
     @property
     def k(self) -> int | None:
-        """The k that was asked for."""
+        """The k that was requested."""
         asked = self.joint.get("k", self.parameters.get("k"))
         return None if asked is None else int(asked)
 
     @property
     def k_local(self) -> int | None:
-        """The k every hospital keeps by itself."""
+        """The k that every node keeps by itself."""
         return int(self.joint.get("k_local", 1)) if self.joint else self.k
 
     @property
-    def n_hospitals(self) -> int:
-        """Those that took part, as far as the file tells."""
+    def n_nodes(self) -> int:
+        """Number of nodes that took part, as far as the file says."""
         return (
             len(self.nodes)
             or len(self.joint.get("nodes") or self.joint.get("clients", ()))
@@ -103,29 +103,29 @@ class FederationResult:
 
     @property
     def counted(self) -> int | None:
-        """People of the smallest class over the federation, at least; None where it was not counted."""
+        """Lower bound of the smallest class over the federation; None if it was not counted."""
         found = self.joint.get("smallest_class_at_least")
         return None if found is None else int(found)
 
     def holds_at(self, node: NodeResult) -> bool | None:
-        """Whether a hospital keeps the k it promises by itself; None where it promises or tells none."""
+        """Tell whether a node keeps the k it promises by itself; None if it promises or reports none."""
         if self.k_local is None or node.k_reached is None:
             return None
         return node.k_reached >= self.k_local
 
     @property
     def smallest(self) -> float | None:
-        """People of the smallest class of any hospital that told."""
+        """People in the smallest class of any node that reported it."""
         return min((node.k_reached for node in self.nodes if node.k_reached is not None), default=None)
 
     @property
     def budget(self) -> dict[str, Any]:
-        """What was spent of the privacy budget of the training; empty without one."""
+        """How much of the privacy budget of the training was spent; empty without one."""
         return dict(self.document.get("dp") or {})
 
     @property
     def failed(self) -> bool:
-        """Whether any k does not hold."""
+        """Whether any k is violated."""
         short = self.counted is not None and self.k is not None and self.counted < self.k
         return short or any(self.holds_at(node) is False for node in self.nodes)
 
@@ -141,22 +141,22 @@ def read_result(path: Path) -> FederationResult:
         result = FederationResult(path, document, nodes)
         _ = result.method, result.k, result.k_local, result.counted, document["rounds"]
     except OSError:
-        raise DataError(f"The result {path.name} is not there or cannot be read.") from None
+        raise DataError(f"The result {path.name} does not exist or cannot be read.") from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise DataError(
-            f"The file {path.name} is no result of a federation, as `fedanon simulate --json` prints."
+            f"The file {path.name} is not the result of a federation, as `fedanon simulate --json` prints it."
         ) from None
     return result
 
 
 def _only(folder: Path) -> Path:
-    """The result in a folder, or in the folder `results` of a server."""
+    """Return the only result in a folder, or in the folder `results` of a server."""
     places = [folder / "results", folder]
     found = next((files for place in places if (files := sorted(place.glob("*.json")))), [])
     found = [file for file in found if file.name != "manifest.json"]
     if len(found) != 1:
         raise DataError(
-            f"The folder {folder.name} holds {len(found)} results of a federation; name one. Results of experiments "
-            "are shown by `fedanon report` without --privacy."
+            f"The folder {folder.name} holds {len(found)} results of a federation; name one. For results of "
+            "experiments, use `fedanon report` without --privacy."
         )
     return found[0]

@@ -1,6 +1,6 @@
-"""Languages of the risk report: one table of words each, and how numbers are written.
+"""Languages of the risk report: one table of texts each, and how numbers are written.
 
-Every word a reader sees comes from ``english.toml`` or ``portuguese.toml``, which have the same keys.
+Every text a reader sees comes from ``english.toml`` or ``portuguese.toml``, which have the same keys.
 """
 
 from __future__ import annotations
@@ -21,35 +21,35 @@ TABLES = {"en": "english.toml", "pt": "portuguese.toml"}
 
 @dataclass(frozen=True)
 class Language:
-    """Words and numbers of a language.
+    """Texts and number format of a language.
 
     Parameters
     ----------
     code : such as ``en``.
-    words : texts by dotted keys; names in braces are filled in.
-    decimal, thousands : the signs within numbers.
+    texts : by dotted keys; names in braces are filled in.
+    decimal, thousands : the separators within numbers.
     """
 
     code: str
-    words: Mapping[str, str]
+    texts: Mapping[str, str]
     decimal: str
     thousands: str
 
     def __call__(self, key: str, /, **values: Any) -> str:
-        """The text of a key; numbers among ``values`` are written the language's way."""
-        return self.words[key].format(**{name: self._shown(value) for name, value in values.items()})
+        """Return the text of a key; numbers among ``values`` are formatted for the language."""
+        return self.texts[key].format(**{name: self._shown(value) for name, value in values.items()})
 
     def knows(self, key: str) -> bool:
-        """Whether the table has words for a key."""
-        return key in self.words
+        """Tell whether the table has a text for a key."""
+        return key in self.texts
 
     def number(self, value: float | None) -> str:
-        """At most four significant places; a dash where there is nothing."""
+        """Format at most four significant digits; a dash if there is no number."""
         text = numbers.number(value)
         return self._localized(text.rstrip("0").rstrip(".") if "." in text else text)
 
     def share(self, value: float | None) -> str:
-        """A share in per cent, with one place, or two significant ones below 0.1 %."""
+        """Format a share in percent, with one decimal, or three below 0.1 %."""
         if value is None or value != value:
             return numbers.NOTHING
         if 0 < abs(value) < 1e-5:
@@ -58,17 +58,17 @@ class Language:
         return self._localized(f"{100 * value:.{places}f} %".replace(".0 %", " %"))
 
     def interval(self, low: float, high: float) -> str:
-        """From one share to another."""
+        """Format a range from one share to another."""
         return self("words.range", low=self.share(low).removesuffix(" %"), high=self.share(high))
 
     def named(self, columns: Iterable[str]) -> str:
-        """Names of columns, as code, with commas; the word for none if there are none."""
+        """List names of columns as code, separated by commas; the word for none if there are none."""
         return ", ".join(f"`{name}`" for name in columns) or self("words.none")
 
     def labels(self) -> Labels:
-        """What renderers say by themselves."""
+        """Return the renderers' own texts."""
         fields = ("contents", "skip", "theme", "numbers", "sort", "page", "left_out", "more")
-        return Labels(**{name: self.words[f"labels.{name}"] for name in fields})
+        return Labels(**{name: self.texts[f"labels.{name}"] for name in fields})
 
     def _shown(self, value: Any) -> Any:
         return self.number(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
@@ -80,12 +80,12 @@ class Language:
 
 @lru_cache
 def language(code: str) -> Language:
-    """The language with this code."""
+    """Return the language with this code."""
     if code not in TABLES:
-        raise ConfigError(f"The report is written in one of: {', '.join(TABLES)}. Got {code!r} instead.")
+        raise ConfigError(f"The language of a report must be one of: {', '.join(TABLES)}. Got {code!r} instead.")
     text = files("fedanon.report.privacy").joinpath(TABLES[code]).read_text(encoding="utf-8")
-    words = dict(_flat(tomllib.loads(text)))
-    return Language(code, words, words["number.decimal"], words["number.thousands"])
+    texts = dict(_flat(tomllib.loads(text)))
+    return Language(code, texts, texts["number.decimal"], texts["number.thousands"])
 
 
 def _flat(table: Mapping[str, Any], above: str = "") -> Iterable[tuple[str, str]]:

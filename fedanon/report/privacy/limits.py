@@ -1,4 +1,4 @@
-"""What is not protected, in plain words; only what applies."""
+"""What is not protected, in plain language and only as far as it applies; and the fields of an impact assessment."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from fedanon.report.privacy.evidence import ReleaseEvidence
 from fedanon.report.privacy.language import Language
 from fedanon.report.privacy.losses import ColumnLoss, is_truthful
 
-#: a guess that is right so often tells nearly as much as a value all share
+#: a guess that is right this often reveals nearly as much as a value that all share
 NEARLY_SURE = 0.9
 
 
 def limits_section(items: Sequence[str], say: Language) -> Section:
-    """The section with these items."""
+    """Return the section with these items."""
     return Section(say("limits.title"), (Paragraph(say("limits.about")), Bullets(tuple(items))))
 
 
@@ -30,7 +30,7 @@ def limits_of_release(
     losses: Sequence[ColumnLoss],
     say: Language,
 ) -> list[str]:
-    """What does not hold back an attacker, for this release."""
+    """List what does not stop an attacker, for this release."""
     return [
         *_promises(evidence, say),
         *_sensitive(evidence, facts, say),
@@ -91,14 +91,14 @@ def _knowledge(evidence: ReleaseEvidence, say: Language) -> Iterator[str]:
         yield say("limits.membership")
 
 
-# ---- Fields of a data protection impact assessment -----------------------------------------------
+# ---- fields of a data protection impact assessment -----------------------------------------------
 #
 # GDPR art. 35(7) asks for (a) a description of the processing and its purposes, (b) necessity and proportionality, (c)
 # the risks and (d) the measures; LGPD art. 38, sole paragraph, for the kinds of data, the methods and the controller's
 # analysis of measures, safeguards and mitigation.
 
 
-#: fields in order; those that are not filled are left for the hand
+#: fields in order; those that are not filled in are left to people
 FIELDS = (
     "controller",
     "officer",
@@ -120,7 +120,7 @@ SIGNERS = ("author", "officer", "controller")
 
 
 def impact_section(known: Mapping[str, str], say: Language) -> Section:
-    """The fields and the place for signatures; ``known`` are those the evidence fills."""
+    """Return the fields and the lines for signatures; ``known`` are those the evidence fills in."""
     columns = tuple(TableColumn(say(f"impact.{name}")) for name in ("field", "content"))
     rows = tuple(_row(name, known.get(name), say) for name in FIELDS)
     table = TableBlock(say("impact.caption"), columns, rows)

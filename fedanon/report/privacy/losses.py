@@ -1,4 +1,4 @@
-"""What the release lost: suppression, and detail column by column."""
+"""What the release lost: suppressed rows, and detail column by column."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fedanon.types import FloatArray
 
 
 def losses_section(evidence: ReleaseEvidence, losses: Sequence[ColumnLoss], say: Language) -> Section:
-    """Suppressed rows, mean loss, how the rows fared in every column, and its numbers."""
+    """Show suppressed rows, mean loss, and the loss of every column as figure and table."""
     blocks: list[Block] = [Facts(_facts(evidence, losses, say))]
     if not is_truthful(evidence, losses):
         blocks.append(Note(say("losses.untrue_title"), (say("losses.untrue"),), "warning"))
@@ -28,13 +28,13 @@ def losses_section(evidence: ReleaseEvidence, losses: Sequence[ColumnLoss], say:
 
 
 def mean_loss(losses: Sequence[ColumnLoss]) -> float | None:
-    """Over the columns: from the originals if they were at hand, else of the published cells."""
+    """Average over the columns: from the originals if available, else from the published cells."""
     values = [one.loss if one.measured is None else one.measured for one in losses]
     return sum(values) / len(values) if values else None
 
 
 def is_truthful(evidence: ReleaseEvidence, losses: Sequence[ColumnLoss]) -> bool:
-    """Whether published cells hold the original values, measured or promised by the method."""
+    """Tell whether published cells hold the original values, as measured or as promised by the method."""
     measured = [one.true for one in losses if one.true is not None]
     if measured:
         return min(measured) == 1
@@ -74,7 +74,9 @@ def _bars(one: ColumnLoss, say: Language) -> Panel:
         x_ticks=((0.0, say("losses.exact")), (5.0, say.share(0.5)), (10.0, say.share(1.0))),
         y_zero=True,
         small=True,
-        words=say("losses.panel_words", column=one.column, exact=say.share(one.exact), hidden=say.share(one.hidden)),
+        description=say(
+            "losses.panel_words", column=one.column, exact=say.share(one.exact), hidden=say.share(one.hidden)
+        ),
     )
 
 
@@ -99,22 +101,22 @@ def _row(one: ColumnLoss, say: Language) -> tuple[TableCell, ...]:
     )
 
 
-# ---- What every quasi-identifier lost, from the published cells and, if they are at hand, from the originals ---
+# ---- loss of every quasi-identifier --------------------------------------------------------------
 
-#: upper ends of the bins of loss; the first is that of exact values
+#: upper ends of the bins of loss; the first bin holds exact values
 BINS = np.concatenate([[0.0], np.linspace(0.1, 1.0, 10)])
 
 
 @dataclass(frozen=True)
 class ColumnLoss:
-    """Of one quasi-identifier.
+    """The loss of one quasi-identifier.
 
     Parameters
     ----------
     column : its name.
     loss : NCP of the published cells, from 0 (exact) to 1 (nothing left).
     exact : share of the rows with an exact value.
-    hidden : share of the rows of which the column says nothing.
+    hidden : share of the rows about which the column says nothing.
     by_bin : share of the rows in every bin of loss.
     measured : NCP from the originals; None without them.
     true : share of the cells that hold the original value; None without the originals.
@@ -130,7 +132,7 @@ class ColumnLoss:
 
 
 def column_losses(evidence: ReleaseEvidence) -> list[ColumnLoss]:
-    """Of every quasi-identifier, in the order of the schema."""
+    """Return the loss of every quasi-identifier, in the order of the schema."""
     table, release = evidence.matched, evidence.release
     measured = ncp_by_column(table, release) if table is not None and release is not None else {}
     true = truthfulness_by_column(table, release) if table is not None and release is not None else {}
@@ -161,7 +163,7 @@ def _column(
 
 
 def _loss(cells: Cells, attribute: Numeric | Categorical) -> FloatArray:
-    """Of every cell: leaves of a node over all leaves, length of an interval over the declared range."""
+    """Return the loss of every cell: leaves of a node over all leaves, or interval length over the declared range."""
     if isinstance(cells, Nodes):
         return cells.hierarchy.leaf_loss[cells.nodes]
     assert isinstance(cells, Intervals)

@@ -1,4 +1,4 @@
-"""Where a release and its report come from: hashes, seed, version, parameters and commands."""
+"""Where a release and its report come from: hashes, parameters and commands; and the columns with their roles."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from fedanon.report.numbers import NOTHING
 from fedanon.report.privacy.evidence import SEED, ReleaseEvidence
 from fedanon.report.privacy.language import Language
 
-#: letters of a line of code on paper
+#: longest line of code on paper
 LINE = 88
 
 
 def origin_section(evidence: ReleaseEvidence, say: Language) -> Section:
-    """What it takes to make and to check the release again."""
+    """Return what is needed to make and to check the release again."""
     made = evidence.provenance
     blocks: list[Block] = [Facts(_facts(evidence, say)), _hashes(evidence, say)]
     if made:
@@ -49,14 +49,14 @@ def origin_section(evidence: ReleaseEvidence, say: Language) -> Section:
 
 
 def parameter_table(parameters: Mapping[str, Any], say: Language) -> TableBlock:
-    """Parameters as they were given; nested ones as text."""
+    """Return the parameters as given; nested ones as text."""
     columns = (TableColumn(say("origin.parameter")), TableColumn(say("origin.value")))
     rows = tuple((TableCell(f"`{name}`"), TableCell(_value(value))) for name, value in parameters.items())
     return TableBlock(say("origin.parameters"), columns, rows)
 
 
 def hash_table(hashes: list[tuple[str, str]], say: Language) -> TableBlock:
-    """SHA-256 of files and tables."""
+    """Return the SHA-256 of files and tables."""
     columns = (TableColumn(say("origin.what")), TableColumn("SHA-256"))
     return TableBlock(
         say("origin.hashes"), columns, tuple((TableCell(what), TableCell(f"`{sha}`")) for what, sha in hashes)
@@ -95,7 +95,7 @@ def _hashes(evidence: ReleaseEvidence, say: Language) -> TableBlock:
 
 
 def _commands(evidence: ReleaseEvidence) -> str:
-    """As a person would type them; other places than these file names are left to that person."""
+    """Return the commands as a person would type them, with placeholders for the original and the schema."""
     release, made = evidence.path.name, evidence.provenance
     again = ["fedanon", "anonymize", "ORIGINAL.csv", "--schema", "SCHEMA.toml", "--method", str(made["method"])]
     for name, value in _given(evidence).items():
@@ -108,7 +108,7 @@ def _commands(evidence: ReleaseEvidence) -> str:
 
 
 def _wrapped(command: str) -> str:
-    """A command in lines that fit a page."""
+    """Break a command into lines that fit a page."""
     parts = re.split(r" (?=-)", command)
     lines = [parts[0]]
     for part in parts[1:]:
@@ -120,7 +120,7 @@ def _wrapped(command: str) -> str:
 
 
 def _given(evidence: ReleaseEvidence) -> dict[str, Any]:
-    """The parameters that are not the method's defaults."""
+    """Return the parameters that differ from the method's defaults."""
     if evidence.anonymizer is None:
         return {}
     return {
@@ -130,13 +130,13 @@ def _given(evidence: ReleaseEvidence) -> dict[str, Any]:
     }
 
 
-# ---- The columns, the roles they play, and those that look like an identifier --------------------
+# ---- columns -------------------------------------------------------------------------------------
 
 TYPES = {Numeric: "numeric", Categorical: "categorical", FreeText: "text"}
 
 
 def columns_section(evidence: ReleaseEvidence, say: Language) -> Section:
-    """One line for each column."""
+    """Return one line per column."""
     columns = tuple(TableColumn(say(f"columns.{name}")) for name in ("column", "role", "type", "published"))
     rows = tuple(_row(attribute, say) for attribute in evidence.schema.attributes)
     table = TableBlock(say("columns.caption", n=len(rows)), columns, rows)
@@ -144,7 +144,7 @@ def columns_section(evidence: ReleaseEvidence, say: Language) -> Section:
 
 
 def harbor_section(looks: Sequence[Lookalike], say: Language) -> Section:
-    """A line for each of the 18 kinds a column looks like; the others are named."""
+    """Return one line per kind, of the 18, that a column looks like; the others are listed."""
     columns = (TableColumn(say("harbor.kind")), TableColumn(say("harbor.columns")))
     found = {look.kind for look in looks}
     rows = tuple(_kind_row(kind, [look for look in looks if look.kind == kind], say) for kind in KINDS if kind in found)

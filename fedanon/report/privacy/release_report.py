@@ -22,7 +22,7 @@ from fedanon.report.privacy.risks import prosecutor, risks_section
 
 @dataclass(frozen=True)
 class _Found:
-    """What sections share."""
+    """What the sections share."""
 
     facts: Sequence[SensitiveFacts]
     looks: Sequence[Lookalike]
@@ -34,7 +34,7 @@ class _Found:
 def release_report(
     evidence: ReleaseEvidence, say: Language, *, attacks: AttackReport | None = None, title: str | None = None
 ) -> Document:
-    """The document about a release; ``attacks`` are the results of trying them, if they were tried."""
+    """Return the document about a release; ``attacks`` are the results of running them, if they were run."""
     found = _found(evidence, attacks, say)
     blocks: tuple[Block, ...] = (
         _verdict(evidence, say),
@@ -108,7 +108,7 @@ def _key_facts(evidence: ReleaseEvidence, found: _Found, say: Language) -> tuple
 
 
 def _impact(evidence: ReleaseEvidence, found: _Found, say: Language) -> dict[str, str]:
-    """The fields the evidence fills."""
+    """Return the fields that the evidence fills in."""
     schema, risk = evidence.schema, prosecutor(evidence)
     roles = {role: [a.name for a in schema.attributes if a.role is role] for role in Role}
     method = evidence.provenance.get("method", say("words.unknown"))

@@ -1,4 +1,4 @@
-"""The risk that a record is put to a name."""
+"""The risk that a record is re-identified, for three attackers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fedanon.types import FloatArray
 
 
 def risks_section(evidence: ReleaseEvidence, say: Language) -> Section:
-    """The three attackers of El Emam & Dankar (2008), each with an interval where chance plays a part."""
+    """Return the risk from the three attackers of El Emam & Dankar (2008), with intervals where chance matters."""
     known = prosecutor(evidence)
     if known is None:
         return Section(say("risks.title"), (Paragraph(say("risks.nothing")),))
@@ -52,18 +52,18 @@ def _row(attacker: str, risk: Risk, say: Language, *, highest: bool = True) -> t
     )
 
 
-# ---- How likely it is that a record is put to a name, for three attackers ------------------------
+# ---- the attackers -------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Risk:
-    """Of one attacker.
+    """The risk from one attacker.
 
     Parameters
     ----------
     highest : of any published record.
-    average : over the published records: the share an attacker gets right who names all of them.
-    low, high : 95 % interval of that share, since the attacker picks by chance within a class.
+    average : over the published records: the share that an attacker who names all of them gets right.
+    low, high : 95 % interval of that share, since the attacker picks at random within a class.
     above : share of the records with a risk above one in five.
     """
 
@@ -75,12 +75,12 @@ class Risk:
 
 
 def prosecutor(evidence: ReleaseEvidence) -> Risk | None:
-    """Knows that the person is in the release; None if nothing is published."""
+    """Return the risk from an attacker who knows that the person is in the release; None if nothing is published."""
     return _risk(evidence, 1.0 / evidence.people) if evidence.people.size else None
 
 
 def journalist(evidence: ReleaseEvidence) -> Risk | None:
-    """Knows that the person is in the population; None without a population."""
+    """Return the risk from an attacker who knows that the person is in the population; None without one."""
     from fedanon.kernels.scan import points_in_cells
 
     population = evidence.population
@@ -91,9 +91,9 @@ def journalist(evidence: ReleaseEvidence) -> Risk | None:
 
 
 def _risk(evidence: ReleaseEvidence, by_class: FloatArray) -> Risk:
-    r"""Numbers over records from the chance :math:`p` of every class.
+    r"""Summarize over records the chance :math:`p` of every class.
 
-    The hits of someone who names every record are a sum of independent chances, so their share has the variance
+    The hits of an attacker who names every record are a sum of independent trials, so their share has the variance
     :math:`\sum_r p_r (1 - p_r) / n^2`; the interval is that of the normal distribution.
     """
     classes = evidence.released.classes
