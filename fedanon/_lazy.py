@@ -24,13 +24,14 @@ def lazy_exports(package: str, modules: Mapping[str, str]) -> tuple[Callable[[st
     Parameters
     ----------
     package : the ``__name__`` of the package.
-    modules : exported name -> dotted name of the module that defines it.
+    modules : exported name -> dotted name of its module; ``:name`` follows where it has another name there.
     """
 
     def get(name: str) -> Any:
         if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = getattr(import_module(modules[name]), name)
+        module, _, attribute = modules[name].partition(":")
+        value = getattr(import_module(module), attribute or name)
         setattr(sys.modules[package], name, value)
         return value
 

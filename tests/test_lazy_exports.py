@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from fedanon.anonymizers import ANONYMIZERS
+from fedanon.attacks import ATTACKS
 from fedanon.models import MODELS
+from fedanon.privacy import PRIVACY_MODELS
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = [
@@ -21,12 +23,12 @@ PACKAGES = [
 ]
 
 
-def type_checked(package: str) -> dict[str, str]:
-    """Name -> module of what a package imports for type checkers alone."""
+def type_checked(package: str) -> dict[str, tuple[str, str]]:
+    """Name -> module, and name there, of what a package imports for type checkers alone."""
     tree = ast.parse(ROOT.joinpath(*package.split("."), "__init__.py").read_text(encoding="utf-8"))
     block = next(node for node in tree.body if isinstance(node, ast.If))
     return {
-        alias.asname or alias.name: str(node.module)
+        alias.asname or alias.name: (str(node.module), alias.name)
         for node in block.body
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
@@ -36,8 +38,8 @@ def type_checked(package: str) -> dict[str, str]:
 @pytest.mark.parametrize("package", PACKAGES)
 def test_exports_are_the_same_for_type_checkers_and_the_interpreter(package: str) -> None:
     module = importlib.import_module(package)
-    for name, origin in type_checked(package).items():
-        assert getattr(module, name) is getattr(importlib.import_module(origin), name)
+    for name, (origin, there) in type_checked(package).items():
+        assert getattr(module, name) is getattr(importlib.import_module(origin), there)
         assert name in dir(module)
         assert name in module.__all__
     assert all(hasattr(module, name) for name in module.__all__)
@@ -45,7 +47,9 @@ def test_exports_are_the_same_for_type_checkers_and_the_interpreter(package: str
         _ = module.Nothing
 
 
-@pytest.mark.parametrize("component", [*dict(ANONYMIZERS.items()).values(), *dict(MODELS.items()).values()])
+@pytest.mark.parametrize(
+    "component", [c for registry in (ANONYMIZERS, ATTACKS, MODELS, PRIVACY_MODELS) for _, c in registry.items()]
+)
 def test_every_component_is_exported_by_its_family(component: type) -> None:
     family = ".".join(component.__module__.split(".")[:2])
     assert getattr(importlib.import_module(family), component.__name__) is component

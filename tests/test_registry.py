@@ -20,6 +20,7 @@ REGISTRIES = {
     "fedanon.datasets": "fedanon.datasets:DATASETS",
     "fedanon.metrics": "fedanon.metrics:METRICS",
     "fedanon.models": "fedanon.models:MODELS",
+    "fedanon.strategies": "fedanon.learning.strategies:STRATEGIES",
     "fedanon.privacy_models": "fedanon.privacy:PRIVACY_MODELS",
     "fedanon.tasks": "fedanon.harness.tasks:TASKS",
 }

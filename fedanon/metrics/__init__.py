@@ -1,17 +1,109 @@
-"""What a release costs and risks: functions ``(table, release) -> float``, registered by name."""
+"""What a release costs and risks: functions ``(table, release) -> float``, registered by name.
+
+Every metric is importable from here: ``from fedanon.metrics import ncp``. Those of statistical disclosure control are
+in :mod:`fedanon.sdc.metrics`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from fedanon._lazy import lazy_exports
+from fedanon.data.table import Table
 from fedanon.errors import ConfigError
 from fedanon.registry import Registry
+from fedanon.release.release import Release
 
 if TYPE_CHECKING:
-    from fedanon.data.table import Table
-    from fedanon.metrics.base import Metric
-    from fedanon.release.release import Release
+    from fedanon.metrics.base import Metric, metric
+    from fedanon.metrics.information_loss import (
+        il,
+        il2,
+        minimal_distortion,
+        minimal_distortion_share,
+        ncp,
+        ncp_all_columns,
+        ncp_published,
+        suppressed_share,
+        truthfulness,
+    )
+    from fedanon.metrics.linkage import dld, linkage_expected, linkage_expected_share, linkage_first, linkage_thesis
+    from fedanon.metrics.risk import (
+        average_class_size,
+        classes,
+        discernibility,
+        journalist_risk,
+        k_reached,
+        marketer_risk,
+        normalized_average_class_size,
+        prosecutor_risk,
+        prosecutor_risk_average,
+        records_at_risk,
+    )
+else:
+    __getattr__, __dir__ = lazy_exports(
+        __name__,
+        {
+            "Metric": "fedanon.metrics.base",
+            "average_class_size": "fedanon.metrics.risk",
+            "classes": "fedanon.metrics.risk",
+            "discernibility": "fedanon.metrics.risk",
+            "dld": "fedanon.metrics.linkage",
+            "il": "fedanon.metrics.information_loss",
+            "il2": "fedanon.metrics.information_loss",
+            "journalist_risk": "fedanon.metrics.risk",
+            "k_reached": "fedanon.metrics.risk",
+            "linkage_expected": "fedanon.metrics.linkage",
+            "linkage_expected_share": "fedanon.metrics.linkage",
+            "linkage_first": "fedanon.metrics.linkage",
+            "linkage_thesis": "fedanon.metrics.linkage",
+            "marketer_risk": "fedanon.metrics.risk",
+            "metric": "fedanon.metrics.base",
+            "minimal_distortion": "fedanon.metrics.information_loss",
+            "minimal_distortion_share": "fedanon.metrics.information_loss",
+            "ncp": "fedanon.metrics.information_loss",
+            "ncp_all_columns": "fedanon.metrics.information_loss",
+            "ncp_published": "fedanon.metrics.information_loss",
+            "normalized_average_class_size": "fedanon.metrics.risk",
+            "prosecutor_risk": "fedanon.metrics.risk",
+            "prosecutor_risk_average": "fedanon.metrics.risk",
+            "records_at_risk": "fedanon.metrics.risk",
+            "suppressed_share": "fedanon.metrics.information_loss",
+            "truthfulness": "fedanon.metrics.information_loss",
+        },
+    )
+
+__all__ = [
+    "METRICS",
+    "Metric",
+    "average_class_size",
+    "classes",
+    "discernibility",
+    "dld",
+    "evaluate",
+    "il",
+    "il2",
+    "journalist_risk",
+    "k_reached",
+    "linkage_expected",
+    "linkage_expected_share",
+    "linkage_first",
+    "linkage_thesis",
+    "marketer_risk",
+    "metric",
+    "minimal_distortion",
+    "minimal_distortion_share",
+    "ncp",
+    "ncp_all_columns",
+    "ncp_published",
+    "normalized_average_class_size",
+    "prosecutor_risk",
+    "prosecutor_risk_average",
+    "records_at_risk",
+    "suppressed_share",
+    "truthfulness",
+]
 
 METRICS: Registry[Metric] = Registry("metric", __name__, "fedanon.sdc.metrics", group=__name__)
 

@@ -46,7 +46,9 @@ class ThesisLogisticRegression(Model):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # one pass is the protocol
             fit.fit(data.features(round_number), data.target)
-        return Update([fit.coef_, fit.intercept_], len(data.target))
+        # scikit-learn keeps the type of the features
+        trained = [np.asarray(array, dtype=np.float64) for array in (fit.coef_, fit.intercept_)]
+        return Update(trained, len(data.target))
 
     def predict_proba(
         self, parameters: Parameters, features: FeatureArray, *, state: LocalState | None = None

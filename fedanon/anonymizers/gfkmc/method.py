@@ -109,6 +109,8 @@ class Gfkmc(WeightedClustering):
     """
 
     name = "gfkmc"
+    # which rows of a coarse group go to which cluster follows their order, and so do the cells of their true values
+    row_order_matters = True
 
     profile: Literal["default", "paper", "thesis"] = parameter("default", help="which description to follow")
     publish: Publish | None = parameter(

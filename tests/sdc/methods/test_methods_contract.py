@@ -15,13 +15,14 @@ from fedanon.anonymizers import ANONYMIZERS
 from fedanon.anonymizers.base import Anonymizer
 from fedanon.data.schema import Categorical
 from fedanon.data.table import Table
-from fedanon.errors import ConfigError, InfeasibleError
+from fedanon.errors import ConfigError
 from fedanon.fields import build
-from fedanon.metrics.information_loss import truthfulness
+from fedanon.release.release import Release
 from fedanon.sdc.methods.base import Perturbative
 from fedanon.sdc.methods.longitudinal import LongitudinalReverseMapping
 from fedanon.sdc.methods.numeric import NumericPerturbation
 from fedanon.sdc.methods.rank_methods import ReverseMapping
+from fedanon.testing import check_anonymizer
 from tests.anonymizers.tables import tables
 
 NUMERIC = (NumericPerturbation, ReverseMapping, LongitudinalReverseMapping)
@@ -77,37 +78,25 @@ def test_contract_at_length(name: str, variant: dict[str, object]) -> None:
 
 def check_contract(anonymizer: Anonymizer, table: Table, seed: int) -> bool:
     """Whether the table was published; any error but the two a method may raise fails the test."""
-    before, codes = table.frame.copy(), table.codes.copy()
-    try:
-        release = anonymizer.anonymize(table, rng=seed)
-    except (ConfigError, InfeasibleError):
+    release = check_anonymizer(anonymizer, table, seed=seed, may_refuse=True)
+    if release is None:
         return False
-    pd.testing.assert_frame_equal(table.frame, before)
-    np.testing.assert_array_equal(table.codes, codes)
     published = release.to_frame()
-    pd.testing.assert_frame_equal(published, anonymizer.anonymize(table, rng=seed).to_frame())
-    pd.testing.assert_index_equal(published.index, table.frame.index)
-    assert list(published.columns) == list(table.frame.columns)
     assert not release.suppressed.any()
-    check_what_is_promised(anonymizer, release, table)
+    check_what_is_promised(anonymizer, release)
     check_untouched(anonymizer, published, table)
-    some = table.select_rows(np.arange(0, len(table), 2))
-    recoded = release.recode(some).to_frame()
-    assert len(recoded) == len(some)
     if isinstance(anonymizer, NUMERIC):
-        pd.testing.assert_frame_equal(recoded, as_they_are(some))
+        some = table.select_rows(np.arange(0, len(table), 2))
+        pd.testing.assert_frame_equal(release.recode(some).to_frame(), as_they_are(some))
     return True
 
 
-def check_what_is_promised(anonymizer: Anonymizer, release, table: Table) -> None:  # type: ignore[no-untyped-def]
+def check_what_is_promised(anonymizer: Anonymizer, release: Release) -> None:
     """Nothing, and the release says so, unless a method has a claim, which was verified, or changed no value."""
     if isinstance(anonymizer, NUMERIC):
         assert anonymizer.claim() is None
         assert not anonymizer.truthful
-    assert (release.claim is None) == (anonymizer.claim() is None)
-    if anonymizer.truthful:
-        assert truthfulness(table, release) == 1.0
-    elif release.claim is None:
+    if not anonymizer.truthful and release.claim is None:
         assert any("nothing is promised" in note for note in release.provenance.notes)
 
 
