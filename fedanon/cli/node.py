@@ -24,19 +24,22 @@ def init(
     ca: Annotated[Path | None, typer.Option(help="The server's ca.crt.")] = None,
     number: Annotated[int, typer.Option(help="Number of this node, different at every node.", min=0)] = 0,
     missing: Annotated[str, typer.Option(help="Missing quasi-identifiers: error, category, wildcard.")] = "error",
-    least_k: Annotated[int, typer.Option(help="Refuse runs whose release reaches a smaller k.", min=1)] = 2,
+    min_k: Annotated[int, typer.Option(help="Refuse runs whose release reaches a smaller k.", min=1)] = 2,
+    least_k: Annotated[int | None, typer.Option(hidden=True, min=1)] = None,
 ) -> None:
     """Make a node's folder: a key pair and a node.toml."""
     from fedanon.federated.deployment.config import NodeConfig
     from fedanon.federated.deployment.node import KEY, PEERS, NodeFolder
 
+    if least_k is not None:
+        console(stderr=True).print("warning: --least-k is now called --min-k.")
     config = NodeConfig(
         server=server,
         data=str(data.resolve()),
         schema=str(schema.resolve()),
         number=number,
         missing=missing,
-        least_k=least_k,
+        min_k=least_k or min_k,
         identity_key=KEY,
         peer_keys=PEERS,
     )

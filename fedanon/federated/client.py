@@ -23,7 +23,7 @@ from fedanon.joint.node import JointNode, make_node
 from fedanon.joint.plan import Plan
 from fedanon.joint.queries import pack_counts
 from fedanon.joint.signing import Identity
-from fedanon.learning.dp_ledger import NodeLedger
+from fedanon.learning.dp_ledger import NodeLedger, former
 from fedanon.learning.node import Node
 from fedanon.learning.node_store import NodeStore
 from fedanon.learning.settings import RunSettings
@@ -66,7 +66,7 @@ def client_app(
         node, number = nodes.of(context), wire.read_round(message)
         if node.settings.dp is not None:
             train_once(context, number, node.settings.rounds)
-            if ledger := NodeLedger.of(context.node_config):
+            if ledger := NodeLedger.from_config(context.node_config):
                 ledger.spend(node.settings)
         update = node.train(_parameters(node, message), number)
         audit("update", node=node.number, round=number, n_examples=update.n_examples)
@@ -99,7 +99,7 @@ def _count_jointly(app: ClientApp, nodes: _Nodes) -> None:
     def count(message: Message, context: Context) -> Message:
         step, participant = wire.read_round(message), nodes.joint(context).participant
         # paid before anything is noted: who could not pay is not taken for one who has
-        if joint_state.nothing_answered(context) and (ledger := NodeLedger.of(context.node_config)):
+        if joint_state.nothing_answered(context) and (ledger := NodeLedger.from_config(context.node_config)):
             ledger.spend_counts(participant.method)
         joint_state.answer_once(context, step)
         arrays = wire.read_arrays(message)
@@ -157,8 +157,8 @@ class _Nodes:
             store = NodeStore.of(context.node_config, **({"plan": joint_state.hash_plan(plan)} if plan else {}))
             make = partial(self._make, context, settings)
             node = store.node(settings, make) if store else make()
-            check_floor(node, int(context.node_config.get("least-k", 1)))
-            if ledger := NodeLedger.of(context.node_config):
+            check_floor(node, int(former(context.node_config, "min-k", "least-k", 1)))
+            if ledger := NodeLedger.from_config(context.node_config):
                 ledger.check(settings)
             self._nodes[key] = node
         return self._nodes[key]
@@ -179,7 +179,7 @@ class _Nodes:
             if not isinstance(node, JointNode):
                 raise ConfigError("The method of this run is not a joint one: there is nothing to count.")
             check_rule(node.method.counts, str(context.node_config.get("counts", "")))
-            if ledger := NodeLedger.of(context.node_config):
+            if ledger := NodeLedger.from_config(context.node_config):
                 ledger.check(settings)  # nothing is told for a run that will be refused
                 ledger.check_counts(node.method)
             self._counting[key] = node
@@ -200,10 +200,10 @@ def _log_release(node: Node) -> None:
         audit("release", node=node.number, **told)
 
 
-def check_floor(node: Node, least_k: int) -> None:
+def check_floor(node: Node, min_k: int) -> None:
     """The node's own condition, whatever method the server asked for."""
-    if least_k > 1 and not node.facts.measures["k_reached"] >= least_k:
-        raise PrivacyViolationError(f"The release of this node does not reach the k of {least_k} it asks for.")
+    if min_k > 1 and not node.facts.measures["k_reached"] >= min_k:
+        raise PrivacyViolationError(f"The release of this node does not reach the k of {min_k} it asks for.")
 
 
 def check_rule(counts: str, wanted: str) -> None:

@@ -1,4 +1,4 @@
-"""A node's ledger: what its rows have told with noise, over all runs. The server is not trusted to count it.
+"""A node's ledger: what its rows have given away with noise, over all runs. The server is not trusted to count it.
 
 The context in which Flower keeps what a node has answered lasts for one run, and a server can start the same run again:
 noise drawn anew every time averages out.
@@ -19,6 +19,11 @@ from fedanon.io.atomic import atomic_write, locked
 from fedanon.learning.dp_training import ROUNDING, grouped, node_round, read_note, write_note
 from fedanon.learning.settings import RunSettings
 from fedanon.privacy.accounting.accountant import GaussianRounds, keeps
+
+
+def former(config: Mapping[str, Any], name: str, old: str, default: float) -> Any:
+    """An entry of a node config, also by its old name: what a node insists on is never lost by a renaming."""
+    return config.get(name, config.get(old, default))
 
 
 class NoisyCounts(Protocol):
@@ -43,26 +48,26 @@ class NodeLedger:
 
     Parameters
     ----------
-    most_epsilon : of all runs together.
-    most_delta : at which it is counted.
+    max_epsilon : of all runs together.
+    max_delta : at which it is counted.
     trust_server : take part also where the server adds the noise, and counts it.
     path : of the file; None counts nothing.
     """
 
-    most_epsilon: float
-    most_delta: float
+    max_epsilon: float
+    max_delta: float
     trust_server: bool = False
     path: Path | None = None
 
     @classmethod
-    def of(cls, config: Mapping[str, Any]) -> NodeLedger | None:
+    def from_config(cls, config: Mapping[str, Any]) -> NodeLedger | None:
         """The ledger of a node whose config asks for a budget."""
-        if not (most := float(config.get("most-epsilon", 0))):
+        if not (most := float(former(config, "max-epsilon", "most-epsilon", 0))):
             return None
         path = str(config.get("ledger", ""))
         return cls(
-            most_epsilon=most,
-            most_delta=float(config.get("most-delta", 0)),
+            max_epsilon=most,
+            max_delta=float(former(config, "max-delta", "most-delta", 0)),
             trust_server=bool(config.get("trust-server", False)),
             path=Path(path) if path else None,
         )
@@ -70,12 +75,12 @@ class NodeLedger:
     def check(self, settings: RunSettings) -> None:
         """Raise PrivacyViolationError unless the run promises what this node asks for."""
         dp = settings.dp
-        if dp is None or dp.epsilon > self.most_epsilon:
+        if dp is None or dp.epsilon > self.max_epsilon:
             raise PrivacyViolationError(
-                f"This node takes part only with a privacy budget of at most {self.most_epsilon:g}."
+                f"This node takes part only with a privacy budget of at most {self.max_epsilon:g}."
             )
-        if dp.delta > self.most_delta:
-            raise PrivacyViolationError(f"This node takes part only with a delta of at most {self.most_delta:g}.")
+        if dp.delta > self.max_delta:
+            raise PrivacyViolationError(f"This node takes part only with a delta of at most {self.max_delta:g}.")
         if dp.randomness != "secure":
             raise PrivacyViolationError("This node takes part only with secure noise: the server knows the seed.")
         if dp.mode == "central" and not self.trust_server:
@@ -91,16 +96,16 @@ class NodeLedger:
             return
         with _held(self.path):
             spent = grouped([*read_note(self.path), node_round(settings)])
-            self._check_told(spent, _read_counts(self.path))
+            self._check_spent(spent, _read_counts(self.path))
             write_note(self.path, spent, mode=0o600)
 
     # ---- counts of anonymising together ---------------------------------------------------------
 
     def check_counts(self, method: NoisyCounts) -> None:
         """Raise PrivacyViolationError unless counts have the noise this node asks for."""
-        if not method.noisy or method.randomness != "secure" or method.epsilon > self.most_epsilon:
+        if not method.noisy or method.randomness != "secure" or method.epsilon > self.max_epsilon:
             raise PrivacyViolationError(
-                f"This node counts together only with secure noise and a budget of at most {self.most_epsilon:g}."
+                f"This node counts together only with secure noise and a budget of at most {self.max_epsilon:g}."
             )
 
     def spend_counts(self, method: NoisyCounts) -> None:
@@ -112,14 +117,14 @@ class NodeLedger:
             return
         with _held(self.path):
             counted = [*_read_counts(self.path), method.epsilon]
-            self._check_told(read_note(self.path), counted)
+            self._check_spent(read_note(self.path), counted)
             atomic_write(_counts_file(self.path), json.dumps(counted) + "\n", mode=0o600)
 
-    def _check_told(self, trained: list[GaussianRounds], counted: list[float]) -> None:
-        left = self.most_epsilon * (1 + ROUNDING) - sum(counted)
-        if left < 0 or not keeps(trained, left, self.most_delta):
+    def _check_spent(self, trained: list[GaussianRounds], counted: list[float]) -> None:
+        left = self.max_epsilon * (1 + ROUNDING) - sum(counted)
+        if left < 0 or not keeps(trained, left, self.max_delta):
             raise PrivacyViolationError(
-                f"The rows of this node have told what a privacy budget of {self.most_epsilon:g} allows."
+                f"The rows of this node have given away what a privacy budget of {self.max_epsilon:g} allows."
             )
 
 

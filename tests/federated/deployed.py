@@ -124,7 +124,7 @@ def deployed(
     *,
     nodes: int = 3,
     rows: int = 60,
-    least_k: int = 2,
+    min_k: int = 2,
     through: int | None = None,
     signed: bool = False,
 ) -> Iterator[Deployed]:
@@ -141,7 +141,7 @@ def deployed(
     tables = write_tables(folder, nodes, rows)
     found = Deployed(folder, Server(server.folder), [], tables)
     for number, table in enumerate(tables):
-        found.nodes.append(new_node(found, number, table, least_k=least_k, port=through or port, signed=signed))
+        found.nodes.append(new_node(found, number, table, min_k=min_k, port=through or port, signed=signed))
         found.server.register(found.nodes[-1].folder / "node.pub", f"hospital-{number}")
     if signed:
         for node in found.nodes:
@@ -159,7 +159,7 @@ def new_node(
     table: Path,
     *,
     port: int,
-    least_k: int = 2,
+    min_k: int = 2,
     ca: Path | None = None,
     signed: bool = False,
 ) -> NodeFolder:
@@ -168,7 +168,7 @@ def new_node(
         data=str(table),
         schema=str(found.folder / "schema.toml"),
         number=number,
-        least_k=least_k,
+        min_k=min_k,
         identity_key=KEY if signed else "",
         peer_keys=PEERS if signed else "",
     )

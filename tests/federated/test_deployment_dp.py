@@ -55,7 +55,7 @@ def run_watched(found: Deployed, proxy: Proxy) -> dict[str, Any]:
 def test_hospitals_reach_the_model_and_the_budget_of_the_local_engine(tmp_path, monkeypatch, mode):
     proxy = Proxy()
     try:
-        with deployed(tmp_path, run_of(mode, "seeded"), nodes=NODES, rows=300, least_k=1, through=proxy.port) as found:
+        with deployed(tmp_path, run_of(mode, "seeded"), nodes=NODES, rows=300, min_k=1, through=proxy.port) as found:
             result, expected = run_watched(found, proxy), local_outcome(found, monkeypatch)
             assert_same(deployed_result(found), expected.parameters)
     finally:
@@ -70,7 +70,7 @@ def test_hospitals_reach_the_model_and_the_budget_of_the_local_engine(tmp_path, 
 
 def test_nodes_count_what_a_run_tells_however_often_it_is_started(tmp_path):
     run = run_of("record", "secure").replace("rounds = 3", "rounds = 6")
-    with deployed(tmp_path, run, nodes=NODES, rows=300, least_k=1) as found:
+    with deployed(tmp_path, run, nodes=NODES, rows=300, min_k=1) as found:
         for node in found.nodes:
             ask_for_budget(node, 2.0)
         server = found.start_server()
@@ -87,14 +87,14 @@ def test_nodes_count_what_a_run_tells_however_often_it_is_started(tmp_path):
         shutil.rmtree(found.server.folder / "checkpoints")
         again = found.start_server()
         assert again.wait(PATIENCE) != 0
-        assert "The rows of this node have told what a privacy budget of 2 allows" in found.said("server.log")
+        assert "The rows of this node have given away what a privacy budget of 2 allows" in found.said("server.log")
         assert all(epsilon < 2.0 * (1 + 1e-6) for epsilon in told(found))
 
 
 def ask_for_budget(node: NodeFolder, epsilon: float) -> None:
     path = node.folder / "node.toml"
     before = path.read_text(encoding="utf-8")
-    after = before.replace("most_epsilon = 0.0", f"most_epsilon = {epsilon}")
+    after = before.replace("max_epsilon = 0.0", f"max_epsilon = {epsilon}")
     assert after != before
     path.write_text(after, encoding="utf-8")
 

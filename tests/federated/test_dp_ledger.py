@@ -33,7 +33,7 @@ def run_of(mode: str = "record", epsilon: float = 1.0, **more: Any) -> RunSettin
 
 
 def ledger(path: Path | None = None, most: float = 1.0, *, trust_server: bool = False) -> NodeLedger:
-    return NodeLedger(most_epsilon=most, most_delta=1e-5, trust_server=trust_server, path=path)
+    return NodeLedger(max_epsilon=most, max_delta=1e-5, trust_server=trust_server, path=path)
 
 
 def answered(asked: Callable[[RunSettings], None], run: RunSettings, times: int) -> int:
@@ -52,7 +52,7 @@ def played(run: RunSettings, folder: Path) -> RunResult:
     """A run whose nodes each keep a budget of 1 in a ledger of this folder."""
     grid = LocalGrid(client_app(), run)
     for node, context in grid._contexts.items():
-        asked = {"most-epsilon": 1.0, "most-delta": 1e-5, "ledger": str(folder / f"{node}.json")}
+        asked = {"max-epsilon": 1.0, "max-delta": 1e-5, "ledger": str(folder / f"{node}.json")}
         context.node_config.update(asked)
     return FederatedRun(grid, run).run()
 
@@ -81,10 +81,10 @@ def test_a_run_that_promises_less_is_refused(run: RunSettings, message: str) -> 
 
 
 def test_a_node_that_asks_for_nothing_has_no_ledger() -> None:
-    assert NodeLedger.of({}) is None
-    assert NodeLedger.of({"most-epsilon": 0.0, "most-delta": 1e-5, "ledger": "told.json"}) is None
-    found = NodeLedger.of({"most-epsilon": 2.0, "most-delta": 1e-6, "ledger": "told.json"})
-    assert found == NodeLedger(most_epsilon=2.0, most_delta=1e-6, trust_server=False, path=Path("told.json"))
+    assert NodeLedger.from_config({}) is None
+    assert NodeLedger.from_config({"max-epsilon": 0.0, "max-delta": 1e-5, "ledger": "told.json"}) is None
+    found = NodeLedger.from_config({"max-epsilon": 2.0, "max-delta": 1e-6, "ledger": "told.json"})
+    assert found == NodeLedger(max_epsilon=2.0, max_delta=1e-6, trust_server=False, path=Path("told.json"))
 
 
 # ---- over all runs ------------------------------------------------------------------------------
@@ -160,7 +160,7 @@ def test_counts_and_training_share_the_budget(tmp_path: Path) -> None:
     ledger(path).spend_counts(counting())
     assert answered(ledger(path).spend, run_of(epsilon=0.5), 10) == 4  # the other half
     for method in (counting(), counting(epsilon=0.01)):
-        with pytest.raises(PrivacyViolationError, match="have told what a privacy budget of 1 allows"):
+        with pytest.raises(PrivacyViolationError, match="have given away what a privacy budget of 1 allows"):
             ledger(path).spend_counts(method)
     assert (tmp_path / "told_counts.json").read_text() == "[0.5]\n"
     assert (tmp_path / "told_counts.json").stat().st_mode & 0o777 == 0o600
@@ -187,14 +187,14 @@ def test_a_protocol_that_is_started_again_is_answered_while_the_budget_lasts(tmp
 
 def test_a_node_that_refused_the_first_question_refuses_the_next(tmp_path: Path) -> None:
     """The steps of a run are noted, too: a question that could not be paid must not count as one that was."""
-    asked = {"most-epsilon": 1.0, "most-delta": 1e-5, "ledger": str(tmp_path / "told.json")}
+    asked = {"max-epsilon": 1.0, "max-delta": 1e-5, "ledger": str(tmp_path / "told.json")}
     dp = {"mode": "local", "epsilon": 0.2, "randomness": "secure"}
     for paid in (True, False):
         grid = SignedGrid({0: asked}, method_settings={"k": 5, "counts": "dp", "epsilon": 0.6}, dp_settings=dp)
         for step in (1, 2):
             reply = grid.count(step, None)
             assert reply.has_content() == paid
-            assert paid or "have told what a privacy budget of 1 allows" in reply.error.reason
+            assert paid or "have given away what a privacy budget of 1 allows" in reply.error.reason
     assert (tmp_path / "told_counts.json").read_text() == "[0.6]\n"
 
 

@@ -146,7 +146,7 @@ def test_no_byte_on_the_network_is_a_value_of_a_record(tmp_path, name):
     run = f'model = "{model}"\nmethod = "{method}"\nmethod_settings = {{ {nested} }}\nrounds = 3\nevaluate_every = 3\n'
     proxy = Proxy()
     try:
-        with deployed(tmp_path, run, nodes=NODES, rows=300, least_k=1, through=proxy.port) as found:
+        with deployed(tmp_path, run, nodes=NODES, rows=300, min_k=1, through=proxy.port) as found:
             run_through(proxy, found)
         sighted = sightings(proxy.captured, canaries(tmp_path))
     finally:

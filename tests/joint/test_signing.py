@@ -318,7 +318,7 @@ main()
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_deployed_nodes_refuse_a_server_that_swaps_a_key(tmp_path: Path) -> None:
     run = 'method = "federated_mondrian"\nmodel = "lr"\nrounds = 1\nmethod_settings = { k = 6, counts = "secure" }\n'
-    with deployed(tmp_path, run, least_k=1, signed=True) as found:
+    with deployed(tmp_path, run, min_k=1, signed=True) as found:
         server = found.start_server(prefix=[sys.executable, "-c", LYING_SERVER])
         for number in range(3):
             found.start_node(number)

@@ -14,6 +14,8 @@ from fedanon.learning.settings import RunSettings
 
 SERVER_FILE = "server.toml"
 NODE_FILE = "node.toml"
+#: what a node's rows have cost over all runs; another name would forget it
+LEDGER_FILE = "told.json"
 EVERYWHERE = "0.0.0.0"
 
 
@@ -56,13 +58,18 @@ class NodeConfig:
     schema: str = parameter("schema.toml", help="its schema")
     number: int = parameter(0, help="number of this node, different at every node; seeds its randomness", at_least=0)
     missing: str = parameter("error", help="missing quasi-identifiers: error, category or wildcard")
-    least_k: int = parameter(2, help="refuse a run whose release reaches a smaller k; 1 allows raw rows", at_least=1)
-    most_epsilon: float = parameter(
+    min_k: int = parameter(
+        2, help="refuse a run whose release reaches a smaller k; 1 allows raw rows", at_least=1, aliases=("least_k",)
+    )
+    max_epsilon: float = parameter(
         0.0,
         help="privacy budget of all runs together; refuse any with more, or without one; 0 asks for none",
         at_least=0,
+        aliases=("most_epsilon",),
     )
-    most_delta: float = parameter(1e-5, help="delta at which that budget is counted", at_least=0, at_most=0.5)
+    max_delta: float = parameter(
+        1e-5, help="delta at which that budget is counted", at_least=0, at_most=0.5, aliases=("most_delta",)
+    )
     trust_server: bool = parameter(False, help="with a budget: also where the server adds the noise and counts")
     counts: str = parameter(
         "", help="rules for the counts of joint methods that it accepts, as in 'secure, secure_dp'; empty accepts any"
@@ -94,11 +101,11 @@ class NodeConfig:
             "schema": str((folder / self.schema).resolve()),
             "missing": self.missing,
             "number": self.number,
-            "least-k": self.least_k,
-            "most-epsilon": self.most_epsilon,
-            "most-delta": self.most_delta,
+            "min-k": self.min_k,
+            "max-epsilon": self.max_epsilon,
+            "max-delta": self.max_delta,
             "trust-server": self.trust_server,
-            "ledger": str((folder / "told.json").resolve()),
+            "ledger": str((folder / LEDGER_FILE).resolve()),
             "counts": self.counts,
             "store": str((folder / "store").resolve()),
             "identity-key": str((folder / self.identity_key).resolve()) if self.identity_key else "",
