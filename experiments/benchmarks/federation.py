@@ -67,7 +67,7 @@ def timed_rounds() -> list[float]:
 def local(model: str, rounds: int = 100) -> dict[str, Any]:
     """The rounds of the local engine, and how the cost of a round grows."""
     from fedanon.federated.client import client_app
-    from fedanon.federated.engine_local import LocalGrid
+    from fedanon.federated.engines import LocalGrid
     from fedanon.federated.server import FederatedRun
 
     times, chosen = timed_rounds(), settings(model, rounds)

@@ -28,7 +28,7 @@ def status(
     as_json: options.Json = False,
 ) -> None:
     """Show the nodes, the run, the last round kept, and who was left out, unresponsive or a suspect until then."""
-    from fedanon.federated.deployment.status import status as look
+    from fedanon.federated.deployment.server import status as look
 
     found = look(folder, insecure=insecure)
     if as_json:

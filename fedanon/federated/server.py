@@ -20,7 +20,7 @@ from fedanon.joint.plan import Plan
 from fedanon.joint.protocol import Agreement
 from fedanon.learning.aggregators import Aggregator, Listener
 from fedanon.learning.checkpoints import Checkpoints
-from fedanon.learning.rounds import Reply, Roster, Rounds, RoundScores, RunResult
+from fedanon.learning.rounds import Participants, Reply, Rounds, RoundScores, RunResult
 from fedanon.learning.settings import RunSettings
 from fedanon.models.base import Parameters
 
@@ -61,7 +61,7 @@ class FederatedRun:
         self._on_round = on_round
         self._timeout = timeout
         self._forgetful = forgetful
-        self._roster = Roster()
+        self._participants = Participants()
 
     def run(self) -> RunResult:
         """Agree on a recoding if the method is a joint one, learn who is there, and train for all rounds."""
@@ -71,10 +71,10 @@ class FederatedRun:
             agreement = self._agree()
         self._handshake(agreement.plan if agreement else None)
         if agreement:
-            agreement.check_confirmed({self._roster.numbers[node] for node in self._roster.facts})
+            agreement.check_confirmed({self._participants.numbers[node] for node in self._participants.facts})
         rounds = Rounds(
             self.settings,
-            self._roster,
+            self._participants,
             self,
             checkpoints=self._checkpoints,
             score=self._score,
@@ -90,23 +90,23 @@ class FederatedRun:
         def send(step: int, kind: str, nodes: Sequence[int], content: RecordDict) -> list[Message]:
             return self._ask(step, kind, nodes, content=content)
 
-        session = JointSession(self.settings, send, self._roster.reject)
-        return session.agree(sorted(self.grid.get_node_ids()), self._roster.numbers)
+        session = JointSession(self.settings, send, self._participants.reject)
+        return session.agree(sorted(self.grid.get_node_ids()), self._participants.numbers)
 
     def _handshake(self, plan: Plan | None = None) -> None:
         """Ask nodes, or those a plan counts, who they are; fail if they mean something else by the same columns."""
         nodes = sorted(self.grid.get_node_ids())
         content = None
         if plan is not None:
-            nodes = [node for node in nodes if self._roster.numbers.get(node) in plan.nodes]
+            nodes = [node for node in nodes if self._participants.numbers.get(node) in plan.nodes]
             content = wire.request_content(0, wire.pack_arrays(plan.to_arrays()))
         for reply in self._ask(0, MessageType.QUERY, nodes, content=content):
-            self._roster.admit(reply.metadata.src_node_id, *wire.read_facts(reply))
-        if not self._roster.facts:
+            self._participants.admit(reply.metadata.src_node_id, *wire.read_facts(reply))
+        if not self._participants.facts:
             raise InfeasibleError(
                 f"None of {len(nodes)} nodes could prepare its data; the first reasons are in the log."
             )
-        self._roster.check_agreement()
+        self._participants.check_agreement()
 
     # ---- rounds (see fedanon.learning.rounds.Transport) -----------------------------------------
 
@@ -147,11 +147,11 @@ class FederatedRun:
                 log.warning("node %s failed: %s", reply.metadata.src_node_id, reply.error.reason)
         answered = {reply.metadata.src_node_id for reply in good}
         missing = [node for node in nodes if node not in answered]
-        self._roster.note_unresponsive(number, missing, kind)
+        self._participants.note_unresponsive(number, missing, kind)
         if model is not None:
             for node in missing:
                 model.forget(node)  # it may have lost what it held
-        numbers = self._roster.numbers
+        numbers = self._participants.numbers
         return sorted(good, key=lambda r: (numbers.get(r.metadata.src_node_id, 0), r.metadata.src_node_id))
 
     @staticmethod

@@ -87,7 +87,7 @@ def simulate(
     nodes = [make_node(node_table(settings, i), settings, i) for i in range(n_parts(settings))]
     if engine == "local":
         return simulate_nodes(nodes, settings, checkpoints=checkpoints, on_round=on_round, start=start)
-    from fedanon.federated.engine_ray import run_with_ray
+    from fedanon.federated.engines import run_with_ray
 
     store, test = _store(checkpoints), PooledTest(nodes)
     # a node's messages may reach different processes of Ray's, which share no state
@@ -114,7 +114,7 @@ def simulate_nodes(
     must have the run's settings of data, method and model.
     """
     from fedanon.federated.client import client_app
-    from fedanon.federated.engine_local import LocalGrid
+    from fedanon.federated.engines import LocalGrid
 
     begun = time.perf_counter() if start is None else start
     test, numbers = PooledTest(nodes), malicious_numbers(settings, len(nodes))

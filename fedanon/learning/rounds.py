@@ -49,7 +49,7 @@ class RunResult:
 # ---- nodes ---------------------------------------------------------------------------------------
 
 
-class Roster:
+class Participants:
     """The nodes of a run by their identifier: their numbers and facts, and what went wrong with them."""
 
     def __init__(self) -> None:
@@ -113,7 +113,7 @@ class Reply:
 class Transport(Protocol):
     """Carries requests to nodes; returns the replies of those that answer, in the order of the nodes' numbers.
 
-    It notes in the roster who does not answer.
+    It notes among the participants who does not answer.
     """
 
     def train(self, number: int, nodes: Sequence[int], model: Aggregator) -> list[Reply]:
@@ -132,7 +132,7 @@ class Rounds:
     Parameters
     ----------
     settings : of the run.
-    roster : the nodes that take part.
+    participants : the nodes that take part.
     transport : the way to them.
     checkpoints : where every round is kept, or None.
     score : what someone who looks on adds to the scores of a round, given what a node would be sent.
@@ -142,7 +142,7 @@ class Rounds:
     def __init__(
         self,
         settings: RunSettings,
-        roster: Roster,
+        participants: Participants,
         transport: Transport,
         *,
         checkpoints: Checkpoints | None = None,
@@ -150,18 +150,18 @@ class Rounds:
         on_round: Callable[[RoundScores], None] | None = None,
     ) -> None:
         self.settings = settings
-        self._roster = roster
+        self._participants = participants
         self._transport = transport
         self._checkpoints = checkpoints
         self._score_more = score
         self._on_round = on_round
         self._suspicion = Suspicion()
         self._rounds: list[RoundScores] = []
-        self._budget = TrainingBudget.for_run(settings, len(roster.facts), checkpoints)
+        self._budget = TrainingBudget.for_run(settings, len(participants.facts), checkpoints)
         self._model = self._make_aggregator()
 
     def _make_aggregator(self) -> Aggregator:
-        model, width = make_model(self.settings), self._roster.width
+        model, width = make_model(self.settings), self._participants.width
         if self._budget and self._budget.dp.mode == "central":
             return PrivateAverage(model, width, self._budget)
         return make_aggregator(model, width, make_strategy(self.settings), max_move=self.settings.max_move)
@@ -182,13 +182,13 @@ class Rounds:
             if number % self.settings.evaluate_every == 0 or number == self.settings.rounds:
                 self._score(number)
             self._keep(number)
-        roster = self._roster
+        participants = self._participants
         return RunResult(
             parameters=self._model.parameters,
             rounds=self._rounds,
-            facts={roster.numbers[node]: facts for node, facts in roster.facts.items()},
-            rejected=roster.rejected,
-            unresponsive=roster.unresponsive,
+            facts={participants.numbers[node]: facts for node, facts in participants.facts.items()},
+            rejected=participants.rejected,
+            unresponsive=participants.unresponsive,
             dp=self._budget.to_dict() if self._budget else None,
             suspects=self._suspicion.suspects(),
         )
@@ -201,17 +201,17 @@ class Rounds:
         if last is None:
             return 0
         self._model.restore(last.parameters)
-        self._roster.rejected = last.rejected + self._roster.rejected
-        self._roster.unresponsive = last.unresponsive + self._roster.unresponsive
+        self._participants.rejected = last.rejected + self._participants.rejected
+        self._participants.unresponsive = last.unresponsive + self._participants.unresponsive
         self._suspicion = Suspicion.restored(last.evidence)
         self._rounds = list(last.rounds)
         return last.round_number
 
     def _keep(self, number: int) -> None:
         if self._checkpoints:
-            roster, evidence = self._roster, self._suspicion.to_keep()
+            participants, evidence = self._participants, self._suspicion.to_keep()
             checkpoint = Checkpoint(
-                number, self._model.parameters, self._rounds, roster.rejected, roster.unresponsive, evidence
+                number, self._model.parameters, self._rounds, participants.rejected, participants.unresponsive, evidence
             )
             self._checkpoints.save(self.settings, checkpoint)
 
@@ -226,12 +226,12 @@ class Rounds:
             raise InfeasibleError(
                 f"Round {number}: {len(accepted)} of {len(chosen)} updates are usable; at least {needed} are needed."
             )
-        weights = [self._roster.facts[node].n_train for node in accepted]
+        weights = [self._participants.facts[node].n_train for node in accepted]
         self._model.combine(number, list(accepted.values()), weights)
 
     def _choose(self, number: int) -> list[int]:
         """The nodes of a round, by a stream of their own: the same with and without a restart."""
-        nodes = self._roster.nodes
+        nodes = self._participants.nodes
         if self._budget and self._budget.rate < 1:
             return sampled(self._budget, nodes, number)
         wanted = self.settings.nodes_per_round or len(nodes)
@@ -249,35 +249,35 @@ class Rounds:
                     raise UpdateRejectedError("it came twice")
                 accepted[reply.node] = self._read(number, reply)
             except UpdateRejectedError as error:
-                self._roster.reject(number, reply.node, str(error))
+                self._participants.reject(number, reply.node, str(error))
         for node, reason in self._model.outliers(accepted).items():
-            self._roster.reject(number, node, reason)
+            self._participants.reject(number, node, reason)
             del accepted[node]
         return accepted
 
     def _read(self, number: int, reply: Reply) -> ReadUpdate:
-        if reply.node not in self._roster.facts:
+        if reply.node not in self._participants.facts:
             raise UpdateRejectedError("its sender is not part of the run")
         found, n_examples, arrays = reply.read_update()
         if found != number:
             raise UpdateRejectedError("its metrics are not those of this round")
-        check_weight(n_examples, self._roster.facts[reply.node].n_train)
+        check_weight(n_examples, self._participants.facts[reply.node].n_train)
         return self._model.read(arrays)
 
     def _without_suspects(
         self, number: int, accepted: dict[int, ReadUpdate], senders: Iterable[int]
     ) -> dict[int, ReadUpdate]:
         """Compare the updates, report new suspects and, if the run says so, leave all suspects out."""
-        numbers = self._roster.numbers
+        numbers = self._participants.numbers
         updates = {numbers[node]: update for node, update in accepted.items()}
-        refused = {numbers[node] for node in senders if node in self._roster.facts} - set(updates)
+        refused = {numbers[node] for node in senders if node in self._participants.facts} - set(updates)
         for node in self._suspicion.look(self._model.directions(updates), sorted(refused)):
             log.warning("round %d: the updates of node %s are unlike those of the others", number, node)
         if not self.settings.exclude_suspects:
             return accepted
         suspects = [node for node in accepted if numbers[node] in self._suspicion.nodes]
         for node in suspects:
-            self._roster.reject(number, node, "it is a suspect")
+            self._participants.reject(number, node, "it is a suspect")
         return {node: update for node, update in accepted.items() if node not in suspects}
 
     # ---- evaluation -----------------------------------------------------------------------------
@@ -294,13 +294,13 @@ class Rounds:
 
     def _evaluate(self, number: int) -> dict[str, float]:
         scores: list[tuple[dict[str, float], int]] = []
-        for reply in self._transport.evaluate(number, self._roster.nodes, self._model):
+        for reply in self._transport.evaluate(number, self._participants.nodes, self._model):
             try:
                 found, n_examples = reply.read_scores()
-                n_test = self._roster.facts[reply.node].n_test
+                n_test = self._participants.facts[reply.node].n_test
                 scores.append((check_scores(found, EVALUATION_SCORES), check_weight(n_examples, n_test)))
             except UpdateRejectedError as error:
-                self._roster.reject(number, reply.node, str(error))
+                self._participants.reject(number, reply.node, str(error))
         return mean_scores(scores)
 
 

@@ -59,7 +59,7 @@ def _robust_z(values: FloatArray) -> FloatArray:
 
 
 @dataclass
-class Evidence:
+class NodeEvidence:
     """What was seen of one node: the scores of its updates, and how many were refused."""
 
     scores: list[float] = field(default_factory=list)
@@ -90,13 +90,13 @@ class Suspicion:
     """Evidence on all nodes of a run."""
 
     def __init__(self) -> None:
-        self._evidence: dict[int, Evidence] = {}
+        self._evidence: dict[int, NodeEvidence] = {}
 
     @classmethod
     def restored(cls, kept: Mapping[str, Mapping[str, Any]]) -> Suspicion:
         """From what a checkpoint kept."""
         suspicion = cls()
-        suspicion._evidence = {int(node): Evidence(**evidence) for node, evidence in kept.items()}
+        suspicion._evidence = {int(node): NodeEvidence(**evidence) for node, evidence in kept.items()}
         return suspicion
 
     def to_keep(self) -> dict[str, dict[str, Any]]:
@@ -107,10 +107,10 @@ class Suspicion:
         """Take in a round: updates as vectors by node, and whose were refused; return those who are new suspects."""
         before = set(self.nodes)
         for node in refused:
-            self._evidence.setdefault(node, Evidence()).refused += 1
+            self._evidence.setdefault(node, NodeEvidence()).refused += 1
         if len(updates) >= MIN_UPDATES:
             for node, score in zip(updates, unlikeness(np.array(list(updates.values()))), strict=True):
-                self._evidence.setdefault(node, Evidence()).scores.append(float(score))
+                self._evidence.setdefault(node, NodeEvidence()).scores.append(float(score))
         return [node for node in self.nodes if node not in before]
 
     @property

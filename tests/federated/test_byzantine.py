@@ -17,7 +17,7 @@ from fedanon.errors import ConfigError, UnknownComponentError
 from fedanon.federated import sources
 from fedanon.federated.client import client_app
 from fedanon.federated.deployment.config import NodeConfig, ServerConfig
-from fedanon.federated.engine_local import LocalGrid
+from fedanon.federated.engines import LocalGrid
 from fedanon.federated.server import FederatedRun
 from fedanon.federated.simulation import Simulation, simulate, simulate_nodes
 from fedanon.joint.node import make_node

@@ -15,12 +15,12 @@ import pytest
 
 from fedanon.data.schema import Schema
 from fedanon.errors import PrivacyViolationError
-from fedanon.federated import engine_local
+from fedanon.federated import engines
 from fedanon.federated.client import check_floor, client_app
 from fedanon.federated.deployment import clientapp
 from fedanon.federated.deployment.certificates import new_authority
 from fedanon.federated.deployment.link import Link
-from fedanon.federated.deployment.registering import let_in
+from fedanon.federated.deployment.roster import let_in
 from fedanon.federated.deployment.serving import checkpoints_in
 from fedanon.federated.deployment.superlink import may_pass
 from fedanon.federated.server import FederatedRun
@@ -44,9 +44,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 def local_result(found: Deployed, monkeypatch: pytest.MonkeyPatch) -> Parameters:
     """The final model of the local engine on the same tables."""
     settings = found.server.config.run
-    monkeypatch.setattr(engine_local, "n_parts", lambda _: len(found.tables))
+    monkeypatch.setattr(engines, "n_parts", lambda _: len(found.tables))
     app = client_app(lambda context, _: (found.table(n := int(context.node_config["partition-id"])), n))
-    return FederatedRun(engine_local.LocalGrid(app, settings), settings).run().parameters
+    return FederatedRun(engines.LocalGrid(app, settings), settings).run().parameters
 
 
 def deployed_result(found: Deployed) -> Parameters:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fedanon.federated import engine_local
+from fedanon.federated import engines
 from fedanon.federated.client import client_app
 from fedanon.federated.deployment.node import NodeFolder
 from fedanon.federated.server import FederatedRun
@@ -38,9 +38,9 @@ def run_of(mode: str, randomness: str) -> str:
 def local_outcome(found: Deployed, monkeypatch: pytest.MonkeyPatch) -> RunResult:
     """What the local engine makes of the same tables."""
     settings = found.server.config.run
-    monkeypatch.setattr(engine_local, "n_parts", lambda _: len(found.tables))
+    monkeypatch.setattr(engines, "n_parts", lambda _: len(found.tables))
     app = client_app(lambda context, _: (found.table(n := int(context.node_config["partition-id"])), n))
-    return FederatedRun(engine_local.LocalGrid(app, settings), settings).run()
+    return FederatedRun(engines.LocalGrid(app, settings), settings).run()
 
 
 def run_watched(found: Deployed, proxy: Proxy) -> dict[str, Any]:

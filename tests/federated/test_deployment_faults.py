@@ -11,7 +11,7 @@ from flwr.app import Error, Message
 from fedanon.errors import InfeasibleError
 from fedanon.federated.client import client_app
 from fedanon.federated.deployment.serving import result
-from fedanon.federated.engine_local import LocalGrid
+from fedanon.federated.engines import LocalGrid
 from fedanon.federated.server import FederatedRun
 from fedanon.learning.checkpoints import Checkpoints
 from fedanon.learning.rounds import RunResult

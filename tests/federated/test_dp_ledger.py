@@ -14,7 +14,7 @@ import pytest
 
 from fedanon.errors import DataError, InfeasibleError, PrivacyViolationError
 from fedanon.federated.client import client_app
-from fedanon.federated.engine_local import LocalGrid
+from fedanon.federated.engines import LocalGrid
 from fedanon.federated.server import FederatedRun
 from fedanon.joint.methods.mondrian import FederatedMondrian
 from fedanon.learning.dp_ledger import NodeLedger

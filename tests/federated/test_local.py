@@ -13,7 +13,7 @@ from fedanon.data.schema import Numeric
 from fedanon.errors import FedanonError, InfeasibleError, SchemaError
 from fedanon.federated import wire
 from fedanon.federated.client import client_app
-from fedanon.federated.engine_local import LocalGrid
+from fedanon.federated.engines import LocalGrid
 from fedanon.federated.server import FederatedRun
 from fedanon.federated.simulation import simulate
 from fedanon.federated.sources import load_node_table, partition_rows, whole_table

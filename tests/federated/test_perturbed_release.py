@@ -7,7 +7,7 @@ import pytest
 
 from fedanon.data.schema import Numeric
 from fedanon.federated.client import client_app
-from fedanon.federated.engine_local import LocalGrid
+from fedanon.federated.engines import LocalGrid
 from fedanon.federated.server import FederatedRun
 from fedanon.federated.sources import partition_rows, whole_table
 from fedanon.learning.node import Node

@@ -14,7 +14,7 @@ from flwr.app import Message
 from numpy.typing import NDArray
 
 from fedanon.data.schema import Schema
-from fedanon.federated import engine_local
+from fedanon.federated import engines
 from fedanon.federated.client import client_app
 from fedanon.federated.server import FederatedRun
 from fedanon.io.csv import read_table
@@ -48,7 +48,7 @@ def sightings(captured: bytes, values: NDArray[np.float64]) -> int:
     return as_text + sum(pattern in captured for pattern in patterns)
 
 
-class RecordingGrid(engine_local.LocalGrid):
+class RecordingGrid(engines.LocalGrid):
     """Keeps the bytes of all replies."""
 
     captured = b""
@@ -73,7 +73,7 @@ def settings(name: str) -> RunSettings:
 def test_no_message_holds_a_value_of_a_record(tmp_path, monkeypatch, name):
     tables = write_tables(tmp_path, NODES, 300)
     schema = Schema.read(tmp_path / "schema.toml")
-    monkeypatch.setattr(engine_local, "n_parts", lambda _: NODES)
+    monkeypatch.setattr(engines, "n_parts", lambda _: NODES)
     app = client_app(lambda context, _: (read_table(tables[n := int(context.node_config["partition-id"])], schema), n))
     grid = RecordingGrid(app, settings(name))
     FederatedRun(grid, settings(name)).run()

@@ -10,7 +10,7 @@ from flwr.app import Message
 
 from fedanon.federated import wire
 from fedanon.federated.client import client_app
-from fedanon.federated.engine_local import LocalGrid
+from fedanon.federated.engines import LocalGrid
 from fedanon.joint.axes import make_axes
 from fedanon.joint.masks import pack_keys
 from fedanon.joint.queries import RegionQuery, read_counts

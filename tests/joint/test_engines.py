@@ -13,9 +13,9 @@ import pytest
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, RecordDict
 
 from fedanon.errors import ConfigError, FedanonError, InfeasibleError
-from fedanon.federated import engine_local, wire
+from fedanon.federated import engines, wire
 from fedanon.federated.client import client_app
-from fedanon.federated.engine_local import LocalGrid
+from fedanon.federated.engines import LocalGrid
 from fedanon.federated.server import FederatedRun
 from fedanon.federated.simulation import simulate
 from fedanon.joint.masks import new_secret, pack_keys, public_key
@@ -289,9 +289,9 @@ def test_deployed_nodes_agree_on_the_same_recoding(
             found.start_node(number)
         result = found.finish(server)
         chosen = found.server.config.run
-        monkeypatch.setattr(engine_local, "n_parts", lambda _: len(found.tables))
+        monkeypatch.setattr(engines, "n_parts", lambda _: len(found.tables))
         app = client_app(lambda context, _: (found.table(n := int(context.node_config["partition-id"])), n))
-        local = FederatedRun(engine_local.LocalGrid(app, chosen), chosen).run()
+        local = FederatedRun(engines.LocalGrid(app, chosen), chosen).run()
     assert result["joint"]["recoding_sha256"] == agreed(local)["recoding_sha256"]
     assert result["rounds"] == local.rounds
     assert all(fact["measures"]["k_reached"] >= 2 for fact in result["facts"].values())

@@ -18,7 +18,7 @@ from flwr.app import Message
 from fedanon.errors import ConfigError, DataError, InfeasibleError, PrivacyViolationError
 from fedanon.federated import wire
 from fedanon.federated.deployment.config import NodeConfig
-from fedanon.federated.engine_local import RUN_ID
+from fedanon.federated.engines import RUN_ID
 from fedanon.federated.server import FederatedRun
 from fedanon.io.keys import node_keys
 from fedanon.joint.masks import mask_counts, new_secret, pack_keys, public_key, sum_masked_counts
@@ -335,7 +335,7 @@ def test_deployed_nodes_refuse_a_server_that_swaps_a_key(tmp_path: Path) -> None
 ON_RAY = """
 import json, sys
 from flwr.clientapp import ClientApp
-from fedanon.federated import engine_ray
+from fedanon.federated import engines
 from fedanon.federated.client import client_app
 from fedanon.federated.server import FederatedRun
 from fedanon.learning.settings import RunSettings
@@ -351,8 +351,8 @@ class Configured(ClientApp):
         context.node_config.update(configs[context.node_config["partition-id"]])
         return client_app(*self.arguments)(message, context)
 
-engine_ray.client_app = Configured
-outcome = engine_ray.run_with_ray(chosen, lambda grid: FederatedRun(grid, chosen))
+engines.client_app = Configured
+outcome = engines.run_with_ray(chosen, lambda grid: FederatedRun(grid, chosen))
 print("nodes", outcome.joint["nodes"])
 """
 

@@ -10,7 +10,7 @@ import pytest
 from flwr.app import Message
 
 from fedanon.data.schema import Schema
-from fedanon.federated import engine_local, wire
+from fedanon.federated import engines, wire
 from fedanon.federated.client import client_app
 from fedanon.federated.server import FederatedRun
 from fedanon.io.csv import read_table
@@ -34,7 +34,7 @@ class WatchingGrid(RecordingGrid):
 
     def _deliver(self, message: Message) -> Message:
         random = self._masked and message.metadata.message_type == wire.COUNT
-        reply = engine_local.LocalGrid._deliver(self, message) if random else super()._deliver(message)
+        reply = engines.LocalGrid._deliver(self, message) if random else super()._deliver(message)
         if message.metadata.message_type in (wire.JOIN, wire.COUNT):
             self.answers.append(reply)
         return reply
@@ -49,7 +49,7 @@ def test_no_message_holds_a_value_of_a_record(
 ) -> None:
     tables = write_tables(tmp_path, NODES, 300)
     schema = Schema.read(tmp_path / "schema.toml")
-    monkeypatch.setattr(engine_local, "n_parts", lambda _: NODES)
+    monkeypatch.setattr(engines, "n_parts", lambda _: NODES)
     app = client_app(lambda context, _: (read_table(tables[n := int(context.node_config["partition-id"])], schema), n))
     chosen_method = {"k": 10, "counts": counts, "epsilon": 8.0}
     chosen = RunSettings(model="lr", method=method, method_settings=chosen_method, rounds=1)
@@ -83,10 +83,10 @@ def test_what_joins_says_no_more_than_the_schema(tmp_path: Path, monkeypatch: py
     """The answers to a greeting of two nodes with different rows differ in their number alone."""
     tables = write_tables(tmp_path, NODES, 40)
     schema = Schema.read(tmp_path / "schema.toml")
-    monkeypatch.setattr(engine_local, "n_parts", lambda _: NODES)
+    monkeypatch.setattr(engines, "n_parts", lambda _: NODES)
     app = client_app(lambda context, _: (read_table(tables[n := int(context.node_config["partition-id"])], schema), n))
     chosen = RunSettings(method="federated_mondrian", method_settings={"k": 2})
-    grid = engine_local.LocalGrid(app, chosen)
+    grid = engines.LocalGrid(app, chosen)
     content = wire.request_content(0, wire.pack_arrays([]))
     replies = grid.send_and_receive([wire.request(node, wire.JOIN, 0, content) for node in (1, 2)])
     (one, first, no_key, axes, unsigned), (two, second, _, others, _) = (wire.read_join(reply) for reply in replies)

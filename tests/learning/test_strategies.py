@@ -12,7 +12,7 @@ from flwr.serverapp import strategy as flower
 from fedanon.errors import ConfigError, InfeasibleError
 from fedanon.federated import wire
 from fedanon.federated.client import client_app
-from fedanon.federated.engine_local import LocalGrid
+from fedanon.federated.engines import LocalGrid
 from fedanon.fields import build
 from fedanon.learning.strategies import STRATEGIES, make_model
 from fedanon.learning.strategies.means import PROXIMAL_MU

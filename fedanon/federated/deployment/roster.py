@@ -1,12 +1,18 @@
-"""The nodes a server knows: a public key a file, under the node's name. A key that was removed is never taken again."""
+"""The nodes a server knows: one public key per file, under the node's name, and the same list in a running SuperLink.
+
+A key that was removed is never accepted again.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import re
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from fedanon.errors import ConfigError, DataError
+from fedanon.errors import ConfigError, DataError, InfeasibleError
+from fedanon.federated.deployment import processes
 from fedanon.federated.deployment.folders import private_folder, write_private
 from fedanon.io.keys import check_public_key
 
@@ -61,3 +67,55 @@ class Roster:
 
     def _path(self, name: str) -> Path:
         return self._registered / f"{name}.pub"
+
+
+# ---- the keys a running SuperLink lets in, in one process: Flower's starts take seconds ----------
+#
+# The SuperLink looks a key up at every request of a node, so a key that is taken off the list is refused at once, also
+# in the middle of a run. Flower never forgets such a key, and never takes it on again.
+
+GONE = "unregistered"
+DONE = "registered "
+
+
+def let_in(keys: Sequence[Path], link: str, env: Mapping[str, str]) -> list[str]:
+    """Let in the keys, under the names of their files, and no others; return the names that failed.
+
+    Raises
+    ------
+    InfeasibleError
+        If the SuperLink could not be reached, so that a key may be let in that should not.
+    """
+    command = ["-m", __name__, link, *map(str, keys)]
+    done, said = processes.call_python(command, env, seconds=120 + 5 * len(keys))
+    if not done:
+        raise InfeasibleError("The SuperLink did not accept the list of nodes that may take part.")
+    registered = {line.removeprefix(DONE) for line in said.splitlines() if line.startswith(DONE)}
+    return [key.stem for key in keys if key.stem not in registered]
+
+
+def main() -> None:
+    """In the process: the name of the SuperLink, then the files."""
+    from flwr.cli.flower_config import read_superlink_connection
+    from flwr.cli.supernode.register import try_load_public_key
+    from flwr.cli.utils import init_http_client_from_connection
+    from flwr.proto.control_pb2 import ListNodesRequest, RegisterNodeRequest, UnregisterNodeRequest
+
+    link, *files = sys.argv[1:]
+    wanted = {try_load_public_key(Path(file)): Path(file).stem for file in files}
+    control = init_http_client_from_connection(read_superlink_connection(link))
+    nodes = control.ListNodes(ListNodesRequest()).nodes_info
+    known = {node.public_key: node.node_id for node in nodes if node.status != GONE}
+    for key in known.keys() - wanted.keys():
+        control.UnregisterNode(UnregisterNodeRequest(node_id=known[key]))
+    for key, name in wanted.items():
+        try:
+            if key not in known:
+                control.RegisterNode(RegisterNodeRequest(public_key=key, name=name))
+            print(f"{DONE}{name}")
+        except Exception as error:  # the others are still to be registered
+            print(f"failed {name}: {error}")
+
+
+if __name__ == "__main__":
+    main()

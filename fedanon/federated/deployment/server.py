@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import math
 import shutil
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 from fedanon.errors import ConfigError, InfeasibleError
+from fedanon.federated.deployment import processes
 from fedanon.federated.deployment.certificates import (
     LOCAL,
     Certified,
@@ -19,9 +23,10 @@ from fedanon.federated.deployment.config import EVERYWHERE, SERVER_FILE, ServerC
 from fedanon.federated.deployment.folders import new_private_folder, toml_text, write_bundle, write_private
 from fedanon.federated.deployment.link import Link
 from fedanon.federated.deployment.processes import leaving_on_signals
-from fedanon.federated.deployment.registering import let_in
-from fedanon.federated.deployment.roster import Roster
+from fedanon.federated.deployment.roster import Roster, let_in
 from fedanon.federated.deployment.serving import checkpoints_in, result_path
+from fedanon.learning.checkpoints import Checkpoint
+from fedanon.learning.suspicion import NodeEvidence
 
 AUTHORITY = "ca.crt"
 AUTHORITY_KEY = "ca.key"
@@ -112,7 +117,7 @@ class Server:
     # ---- nodes ----------------------------------------------------------------------------------
 
     def register(self, key: Path, name: str) -> bool:
-        """Keep a node's public key; whether a running server has been told too. The others learn it at their start."""
+        """Keep a node's public key; whether a running server knows it too. Others learn it at their start."""
         self.roster.add(key, name)
         link = Link(self.folder, self.config, insecure=False)
         try:
@@ -121,7 +126,7 @@ class Server:
             return False
 
     def remove(self, name: str) -> bool:
-        """Refuse a node from now on, also in a run; whether a server was running and has been told."""
+        """Refuse a node from now on, also in a run; whether a server was running and knows."""
         self.roster.remove(name)
         link = Link(self.folder, self.config, insecure=False)
         if not link.is_up():
@@ -172,3 +177,62 @@ class Server:
                 "--resume goes on from there, --restart begins again."
             )
         checkpoints.discard(settings)
+
+
+# ---- what a federation is doing, by its server's folder and, if it runs, its SuperLink -----------
+
+
+def status(folder: Path, *, insecure: bool = False) -> dict[str, Any]:
+    """Registered nodes, those online, the run, its last checkpoint and its result, and days until keys expire."""
+    server = Server(folder)
+    settings = server.config.run
+    last = checkpoints_in(server.folder).last(settings)
+    link = Link(server.folder, server.config, insecure=insecure)
+    up = link.is_up()
+    return {
+        "server": "running" if up else "stopped",
+        "registered": server.roster.names(),
+        "nodes": _ask(link, "nodes", "supernode", "list") if up else [],
+        "runs": _ask(link, "runs", "list") if up else [],
+        "rounds": settings.rounds,
+        "checkpoint_round": last.round_number if last else 0,
+        "rejected": last.rejected if last else [],
+        "unresponsive": last.unresponsive if last else [],
+        "conduct": conduct(last) if last else [],
+        "finished": result_path(server.folder, settings).exists(),
+        "days_left": server.days_left(),
+    }
+
+
+def _ask(link: Link, what: str, *command: str) -> list[dict[str, Any]]:
+    done, said = processes.call([*command, link.NAME, "--format", "json"], link.environment)
+    try:
+        found = json.loads(said[said.index("{") :]) if done else {}
+    except ValueError:
+        return []
+    return list(found.get(what, []))
+
+
+def conduct(checkpoint: Checkpoint) -> list[dict[str, Any]]:
+    """How each node has behaved in a run: all of which anything is known, those to look at first in front.
+
+    An entry counts what was left out, by reason, and the answers that are missing; the rest is the evidence on the
+    node's updates (:mod:`fedanon.learning.suspicion`), and whether it is enough to suspect it.
+    """
+    evidence = {int(node): NodeEvidence(**kept) for node, kept in checkpoint.evidence.items()}
+    faults = checkpoint.rejected + checkpoint.unresponsive
+    nodes = sorted(evidence.keys() | {fault["node"] for fault in faults})
+    found = [_of_node(node, checkpoint, evidence.get(node, NodeEvidence())) for node in nodes]
+    return sorted(found, key=lambda entry: (not entry["suspect"], -entry["left_out"], -entry["no_answer"]))
+
+
+def _of_node(node: int, checkpoint: Checkpoint, evidence: NodeEvidence) -> dict[str, Any]:
+    reasons = Counter(entry["reason"] for entry in checkpoint.rejected if entry["node"] == node)
+    return {
+        "node": node,
+        "suspect": evidence.is_suspect,
+        "left_out": reasons.total(),
+        "reasons": dict(reasons),
+        "no_answer": sum(entry["node"] == node for entry in checkpoint.unresponsive),
+        **evidence.report(),
+    }
