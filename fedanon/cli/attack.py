@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 COLUMNS = ("attack", "rate %", "95 % interval", "baseline %", "lift", "n", "seconds")
 RESULTS_FILE = "attacks.json"
-#: share of the plot's axis that the number of a rate takes, with room
 
 ReleaseFile = Annotated[
     Path | None, typer.Option(help="A released file of INPUT, rows in the same order, instead of a method.")
