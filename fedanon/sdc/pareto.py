@@ -7,12 +7,12 @@ within an acceptable risk.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from fedanon.types import FloatArray
+from fedanon.types import AnyArray, BoolArray, FloatArray, IndexArray
 
 Goal = Literal["least loss", "best compromise", "least risk"]
 
@@ -40,7 +40,7 @@ class Choice:
     why: str
 
 
-def pareto_front(risk: ArrayLike, loss: ArrayLike) -> NDArray[np.bool_]:
+def pareto_front(risk: ArrayLike, loss: ArrayLike) -> BoolArray:
     r"""Mark the points that are not dominated; equal points are marked alike.
 
     A point dominates another if it is worse on neither axis and better on one:
@@ -90,7 +90,7 @@ def choose(risk: ArrayLike, loss: ArrayLike, *, limit: float = LIMIT) -> list[Ch
     ]
 
 
-def _first(rows: NDArray[Any], *keys: FloatArray) -> int:
+def _first(rows: AnyArray, *keys: FloatArray) -> int:
     """Return the row with the least first key, then the least second one."""
     return int(rows[np.lexsort(keys[::-1])[0]])
 
@@ -109,7 +109,7 @@ def _why(goal: Goal, n: int, limit: float) -> str:
     }[goal]
 
 
-def ranks(risk: ArrayLike, loss: ArrayLike) -> NDArray[np.int64]:
+def ranks(risk: ArrayLike, loss: ArrayLike) -> IndexArray:
     """Return the front each point lies on: 1 for the front, 2 for the front of the others, and so on; 0 if missing."""
     r, x = np.asarray(risk, dtype=np.float64), np.asarray(loss, dtype=np.float64)
     rank = np.zeros(len(r), dtype=np.int64)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.data.robust import chi2_quantile, mcd, squared_mahalanobis
@@ -13,7 +12,7 @@ from fedanon.errors import InfeasibleError
 from fedanon.fields import parameter
 from fedanon.sdc.methods.numeric import NumericPerturbation, Selection
 from fedanon.sdc.methods.projections import root, standardized
-from fedanon.types import FloatArray, Rng
+from fedanon.types import BoolArray, FloatArray, Rng
 
 #: shares of records that are not outliers, by a single column and by their robust distance
 COLUMN_SHARE, DISTANCE_SHARE = 0.99, 0.975
@@ -49,7 +48,7 @@ def mixed_with_noise(x: FloatArray, d: float, rng: Rng) -> FloatArray:
     return np.asarray(kept * x + (1 - kept) * x.mean(axis=0) + d * noise)
 
 
-def outliers(x: FloatArray, rng: Rng) -> NDArray[np.bool_]:
+def outliers(x: FloatArray, rng: Rng) -> BoolArray:
     """Mark records above the 99 % quantile of any column, or far from the bulk by a robust Mahalanobis distance."""
     high = (x > np.quantile(x, COLUMN_SHARE, axis=0)).any(axis=1)
     scores = standardized(x).scores

@@ -9,7 +9,6 @@ from abc import abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedanon.data.cells import Cells, Nodes, Numbers, is_suppressed
 from fedanon.data.key_choice import numeric_quasi_identifiers
@@ -19,7 +18,7 @@ from fedanon.errors import ConfigError, InfeasibleError
 from fedanon.fields import listed, parameter
 from fedanon.sdc.methods.base import Columns, Perturbative
 from fedanon.sdc.methods.projections import regression, standardized
-from fedanon.types import FloatArray, Rng
+from fedanon.types import BoolArray, FloatArray, IndexArray, Rng
 
 WHAT = "numeric quasi-identifiers"
 #: share of a column's spread the given columns may leave unexplained before it counts as determined by them
@@ -171,7 +170,7 @@ class Selection:
         total = np.square(scores).sum(axis=0)
         self.refuse_unchanged((total > 0) & (left <= DETERMINED**2 * total))
 
-    def refuse_unchanged(self, determined: NDArray[np.bool_]) -> None:
+    def refuse_unchanged(self, determined: BoolArray) -> None:
         """Raise InfeasibleError if the mask marks any column as following from the given ones."""
         names = [name for name, bad in zip(self.names, determined, strict=True) if bad]
         if names:
@@ -221,7 +220,7 @@ def _complete(values: FloatArray, name: str) -> FloatArray:
 # ---- reverse mapping -----------------------------------------------------------------------------
 
 
-def order_with_ties_drawn(values: FloatArray, rng: Rng) -> NDArray[np.int64]:
+def order_with_ties_drawn(values: FloatArray, rng: Rng) -> IndexArray:
     """Positions in ascending order of the values; equal ones in random order."""
     return np.asarray(np.lexsort((rng.random(len(values)), values)), dtype=np.int64)
 
@@ -237,7 +236,7 @@ def reverse_map(x: FloatArray, y: FloatArray, rng: Rng) -> FloatArray:
     return z
 
 
-def _mapped_back(original: FloatArray, y: FloatArray, kept: NDArray[np.bool_], rng: Rng) -> FloatArray:
+def _mapped_back(original: FloatArray, y: FloatArray, kept: BoolArray, rng: Rng) -> FloatArray:
     """Reverse mapping among the cells that need not stay as they are."""
     mapped = y.copy()
     for i in range(y.shape[1]):

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from fedanon._version import __version__
 from fedanon.anonymizers import ANONYMIZERS
@@ -32,7 +31,7 @@ from fedanon.release.release import Provenance, Release, release_of
 from fedanon.sdc.methods.base import Columns, Perturbative, own_columns, plan_of
 from fedanon.sdc.methods.keys import KeyMethod
 from fedanon.sdc.methods.suppression import suppress
-from fedanon.types import BoolArray, Rng
+from fedanon.types import AnyArray, BoolArray, Rng
 
 #: parameters of methods that list columns of the table
 COLUMN_PARAMETERS = ("given", "periods")
@@ -243,7 +242,7 @@ def _row_cells(release: Release, attribute: Numeric | Categorical) -> Cells:
     return suppress(cells, attribute, release.suppressed) if release.suppressed.any() else cells
 
 
-def _exact(cells: Cells, attribute: Numeric | Categorical) -> NDArray[Any]:
+def _exact(cells: Cells, attribute: Numeric | Categorical) -> AnyArray:
     """Return the values of a column, missing where it says nothing."""
     suppressed = is_suppressed(cells, attribute)
     if isinstance(cells, Nodes):

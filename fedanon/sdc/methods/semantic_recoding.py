@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.anonymizers.base import refuse_few_people
@@ -20,7 +19,7 @@ from fedanon.privacy.models.k_anonymity import KAnonymity
 from fedanon.release.release import Claim
 from fedanon.sdc.methods.base import Columns
 from fedanon.sdc.methods.keys import ROUNDING, KeyMethod, keys_of
-from fedanon.types import FloatArray, IntArray, Rng
+from fedanon.types import BoolArray, FloatArray, IntArray, Rng
 
 #: from the number of a combination to its distances to all
 Distances = Callable[[int], FloatArray]
@@ -86,7 +85,7 @@ def merge_rare(people: FloatArray, k: int, distances: Distances) -> IntArray:
     return _ends(takes)
 
 
-def _nearest(distance: FloatArray, weight: FloatArray, alive: NDArray[np.bool_]) -> int:
+def _nearest(distance: FloatArray, weight: FloatArray, alive: BoolArray) -> int:
     distance[~alive] = np.inf
     # sums of the same terms in another order differ in the last bits
     near = np.flatnonzero(distance <= distance.min() + ROUNDING)

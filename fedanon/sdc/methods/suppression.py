@@ -16,10 +16,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.anonymizers.base import refuse_few_people
@@ -33,9 +32,7 @@ from fedanon.privacy.models.k_anonymity import KAnonymity
 from fedanon.release.release import Claim
 from fedanon.sdc.methods.base import Columns
 from fedanon.sdc.methods.keys import ROUNDING, SUPPRESSED, KeyMethod, Keys, keys_of, person_shares, sums
-from fedanon.types import FloatArray, IntArray, Rng
-
-Mask = NDArray[np.bool_]
+from fedanon.types import AnyArray, BoolArray, FloatArray, IntArray, Rng
 
 
 @ANONYMIZERS.register("local_suppression")
@@ -148,7 +145,7 @@ class ThresholdSuppression(KeyMethod):
 # ---- which cells to suppress: pure functions on codes of key combinations --------------------------
 
 
-def fitting_suppressions(codes: IntArray, people: FloatArray, k: int) -> Mask:
+def fitting_suppressions(codes: IntArray, people: FloatArray, k: int) -> BoolArray:
     """Return the fewest cells to suppress so that every row covers the values of k people.
 
     The result is exact, since rows do not compete.
@@ -176,7 +173,7 @@ def fitting_suppressions(codes: IntArray, people: FloatArray, k: int) -> Mask:
     return suppressed
 
 
-def equal_suppressions(codes: IntArray, people: FloatArray, k: int) -> Mask:
+def equal_suppressions(codes: IntArray, people: FloatArray, k: int) -> BoolArray:
     """Return few cells to suppress so that k people share every published row; a greedy search.
 
     Size by size, the set of columns that settles the most people is suppressed in the combinations it settles: those
@@ -214,7 +211,7 @@ def wildcard_people(codes: IntArray, weights: FloatArray) -> FloatArray:
     return total
 
 
-def consistent_people(codes: IntArray, people: FloatArray, suppressed: Mask) -> FloatArray:
+def consistent_people(codes: IntArray, people: FloatArray, suppressed: BoolArray) -> FloatArray:
     """Count, for every combination, the people whose published rows an attacker who knows it could take for its own."""
     kinds = Groups.equal_rows(suppressed)
     total = np.zeros(len(codes))
@@ -224,13 +221,13 @@ def consistent_people(codes: IntArray, people: FloatArray, suppressed: Mask) -> 
     return total
 
 
-def _all_masks(width: int) -> Iterator[Mask]:
+def _all_masks(width: int) -> Iterator[BoolArray]:
     """Yield all sets of columns, smaller ones first."""
     for size in range(width + 1):
         yield from _masks(width, size)
 
 
-def _masks(width: int, size: int) -> Iterator[Mask]:
+def _masks(width: int, size: int) -> Iterator[BoolArray]:
     """Yield all sets of ``size`` columns, those that spare the important columns first."""
     for chosen in reversed(list(combinations(range(width), size))):
         mask = np.zeros(width, dtype=bool)
@@ -238,18 +235,20 @@ def _masks(width: int, size: int) -> Iterator[Mask]:
         yield mask
 
 
-def _labels(codes: IntArray, kept: Mask) -> IntArray:
+def _labels(codes: IntArray, kept: BoolArray) -> IntArray:
     """Return the group of every row by the columns kept."""
     return Groups.equal_rows(codes[:, kept]).labels
 
 
-def _class_people(codes: IntArray, people: FloatArray, suppressed: Mask) -> FloatArray:
+def _class_people(codes: IntArray, people: FloatArray, suppressed: BoolArray) -> FloatArray:
     """Count the people who share the published row of each combination."""
     labels = Groups.equal_rows(np.where(suppressed, SUPPRESSED, codes)).labels
     return sums(labels, people)[labels]
 
 
-def _settled(suppressed: Mask, open_: Mask, people: FloatArray, mask: Mask, labels: IntArray, k: int) -> Mask:
+def _settled(
+    suppressed: BoolArray, open_: BoolArray, people: FloatArray, mask: BoolArray, labels: IntArray, k: int
+) -> BoolArray:
     """Return the open combinations that k people share once ``mask`` is suppressed in them."""
     movable = open_ & ~(suppressed & ~mask).any(axis=1)
     there = ~open_ & (suppressed == mask).all(axis=1)
@@ -257,7 +256,7 @@ def _settled(suppressed: Mask, open_: Mask, people: FloatArray, mask: Mask, labe
     return np.asarray(movable & enough)
 
 
-def _with_rest(codes: IntArray, people: FloatArray, suppressed: Mask, open_: Mask, k: int) -> Mask:
+def _with_rest(codes: IntArray, people: FloatArray, suppressed: BoolArray, open_: BoolArray, k: int) -> BoolArray:
     """Suppress entirely what is still open, with the cheapest classes if that is fewer than k people."""
     if not open_.any():
         return suppressed
@@ -271,7 +270,7 @@ def _with_rest(codes: IntArray, people: FloatArray, suppressed: Mask, open_: Mas
     return suppressed
 
 
-def suppress(cells: Cells, attribute: Numeric | Categorical, rows: NDArray[Any]) -> Cells:
+def suppress(cells: Cells, attribute: Numeric | Categorical, rows: AnyArray) -> Cells:
     """Return a copy of the column in which the cells of the given rows say nothing."""
     if isinstance(cells, Nodes):
         return Nodes(np.where(rows, np.int32(cells.hierarchy.root), cells.nodes), cells.hierarchy)

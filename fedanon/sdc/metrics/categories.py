@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedanon.data.cells import Cells, Intervals, Nodes, is_suppressed
 from fedanon.data.groups import Groups
@@ -16,14 +15,14 @@ from fedanon.data.table import CodedColumn, Table
 from fedanon.metrics.base import metric
 from fedanon.metrics.published import leaf_codes
 from fedanon.release.release import Release
-from fedanon.types import BoolArray
+from fedanon.types import AnyArray, BoolArray, IndexArray
 
 
 class CategoryPair(NamedTuple):
     """One column: the original and the published category of every row (-1 where suppressed)."""
 
-    original: NDArray[np.int64]
-    published: NDArray[np.int64]
+    original: IndexArray
+    published: IndexArray
 
 
 class TableDistance(NamedTuple):
@@ -80,7 +79,7 @@ def contingency_distance(first: CategoryPair, second: CategoryPair) -> TableDist
     )
 
 
-def _numbered(*parts: NDArray[Any]) -> tuple[NDArray[np.int64], int]:
+def _numbered(*parts: AnyArray) -> tuple[IndexArray, int]:
     """Concatenate the parts, number them 0.. by category, and return the number of categories as well."""
     categories, codes = np.unique(np.concatenate(parts), return_inverse=True)
     return codes, len(categories)
@@ -126,13 +125,13 @@ def _distances(table: Table, release: Release) -> list[TableDistance]:
 # ---- entropy -------------------------------------------------------------------------------------
 
 
-def entropy(categories: NDArray[Any]) -> float:
+def entropy(categories: AnyArray) -> float:
     r"""Entropy in nats, :math:`-\sum_c (f_c / N) \ln(f_c / N)` (Morais 2022, eq. 5.7)."""
     shares = np.unique(categories, return_counts=True)[1] / max(len(categories), 1)
     return float(-(shares * np.log(shares)).sum() + 0.0)
 
 
-def conditional_entropy(original: NDArray[Any], published: NDArray[Any]) -> float:
+def conditional_entropy(original: AnyArray, published: AnyArray) -> float:
     r"""Entropy of the original category given the published one, in nats.
 
     .. math:: H(X | Y) = \sum_{xy} \frac{n_{xy}}{N} \ln \frac{n_y}{n_{xy}}

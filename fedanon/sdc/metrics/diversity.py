@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedanon.data.groups import Groups
 from fedanon.data.schema import Numeric
@@ -15,7 +14,7 @@ from fedanon.privacy.base import Rows
 from fedanon.privacy.models.t_closeness import equal_distance, ordered_distance
 from fedanon.privacy.sensitive import sensitive_values
 from fedanon.release.release import Release
-from fedanon.types import FloatArray
+from fedanon.types import AnyArray, FloatArray, IndexArray
 
 #: sdcMicro's constant of recursive (c, l)-diversity
 RECURSION = 2.0
@@ -38,7 +37,7 @@ class Diversity(NamedTuple):
     recursive: FloatArray
 
 
-def diversity(labels: NDArray[Any], sensitive: NDArray[Any], c: float = RECURSION) -> Diversity:
+def diversity(labels: AnyArray, sensitive: AnyArray, c: float = RECURSION) -> Diversity:
     r"""Return the diversity of every record's class.
 
     .. math::
@@ -61,7 +60,7 @@ def diversity(labels: NDArray[Any], sensitive: NDArray[Any], c: float = RECURSIO
     return Diversity(*(of_class[classes.labels].astype(np.float64) for of_class in found))
 
 
-def closeness(labels: NDArray[Any], sensitive: NDArray[Any], *, ordered: bool) -> FloatArray:
+def closeness(labels: AnyArray, sensitive: AnyArray, *, ordered: bool) -> FloatArray:
     r"""Distance of the sensitive distribution of every record's class from that of all records (Li et al. 2007).
 
     .. math:: \tfrac12 \sum_s |p_s - q_s| \quad\text{or, ordered,}\quad \frac{1}{m-1} \sum_s |P_s - Q_s|
@@ -124,7 +123,7 @@ def t_closeness(table: Table, release: Release) -> float:
     return float(max(worst)) if worst else np.nan
 
 
-def sensitive_codes(release: Release) -> dict[str, NDArray[np.int64]]:
+def sensitive_codes(release: Release) -> dict[str, IndexArray]:
     """Return the sensitive columns of the published rows as ordered codes; missing has a code of its own, the last."""
     kept = ~release.suppressed
     if not kept.any():

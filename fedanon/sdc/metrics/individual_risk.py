@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedanon.data.groups import Groups
 from fedanon.data.table import Table
 from fedanon.metrics.base import MetricFunction, metric
 from fedanon.release.release import Release
-from fedanon.types import FloatArray, IndexArray
+from fedanon.types import AnyArray, BoolArray, FloatArray, IndexArray
 
 #: below this share of unsampled people the closed forms cancel, and their power series is used
 _NEARLY_ALL = 0.05
@@ -39,9 +38,7 @@ class Frequencies(NamedTuple):
     population: FloatArray
 
 
-def frequencies(
-    labels: NDArray[Any], weights: FloatArray | None = None, persons: NDArray[Any] | None = None
-) -> Frequencies:
+def frequencies(labels: AnyArray, weights: FloatArray | None = None, persons: AnyArray | None = None) -> Frequencies:
     r"""Count how often the key combination of every record occurs (Morais 2022, section 3.1).
 
     .. math:: f_k = |\{i : k_i = k\}|, \qquad F_k = \sum_{i : k_i = k} w_i
@@ -68,7 +65,7 @@ def released_frequencies(table: Table, release: Release) -> Frequencies:
     return frequencies(release.classes.labels[kept], weights, persons)
 
 
-def violations(counts: NDArray[Any], k: int) -> int:
+def violations(counts: AnyArray, k: int) -> int:
     r"""Count the records that violate k-anonymity, :math:`\sum_i [F_{k_i} < k]` (Morais 2022, eq. 3.2)."""
     return int((counts < k).sum())
 
@@ -120,7 +117,7 @@ def _risk_of_two(p: FloatArray) -> FloatArray:
     return np.asarray(np.where(near, series, odds + odds**2 * np.log(safe)))
 
 
-def household_risk(risk: FloatArray, households: NDArray[Any]) -> FloatArray:
+def household_risk(risk: FloatArray, households: AnyArray) -> FloatArray:
     r"""Return for every record the risk that anyone in its household is re-identified (Morais 2022, eq. 3.8).
 
     .. math:: 1 - \prod_{i \in h} (1 - r_i)
@@ -130,7 +127,7 @@ def household_risk(risk: FloatArray, households: NDArray[Any]) -> FloatArray:
         return np.asarray(-np.expm1(groups.total(np.log1p(-risk))[groups.labels]))
 
 
-def above_main_part(risk: FloatArray) -> NDArray[np.bool_]:
+def above_main_part(risk: FloatArray) -> BoolArray:
     r"""Mark records whose risk is above the main part's (Morais 2022, eq. 7.1; sdcMicro prints their number).
 
     .. math:: r_i > \mathrm{med}(R) + 2\, \mathrm{med}(|R - \mathrm{med}(R)|) \;\wedge\; r_i > 0.1

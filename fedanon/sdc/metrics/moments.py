@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedanon.data.table import Table
 from fedanon.metrics.base import metric
@@ -222,7 +221,7 @@ def regression_difference(table: Table, release: Release) -> float:
 
 
 def _mean_over_responses(original: FloatArray, published: FloatArray) -> float:
-    found: NDArray[np.float64] = np.array(
+    found: FloatArray = np.array(
         [coefficient_difference(original, published, response) for response in range(original.shape[1])]
     )
     found = found[~np.isnan(found)]

@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedanon.data.groups import Groups
 from fedanon.data.robust import Scatter, mcd, squared_mahalanobis
@@ -19,7 +18,7 @@ from fedanon.data.table import Table
 from fedanon.metrics.base import metric
 from fedanon.release.release import Release
 from fedanon.sdc.metrics.numeric_pair import deviations, numeric_pair, standardized
-from fedanon.types import BoolArray, FloatArray
+from fedanon.types import BoolArray, FloatArray, IndexArray, IntArray
 
 #: half the length of an interval in standard deviations
 ALPHA = 0.05
@@ -32,7 +31,7 @@ _CHUNK = 4_000_000
 # ---- intervals ------------------------------------------------------------------------------------
 
 
-def values_in_interval(original: FloatArray, published: FloatArray, alpha: float = ALPHA) -> NDArray[np.bool_]:
+def values_in_interval(original: FloatArray, published: FloatArray, alpha: float = ALPHA) -> BoolArray:
     r"""Mark the originals that lie in :math:`[y - \alpha \sigma_p, y + \alpha \sigma_p]` (Morais 2022, eq. 3.5).
 
     :math:`\sigma_p` is the standard deviation of the original column.
@@ -40,7 +39,7 @@ def values_in_interval(original: FloatArray, published: FloatArray, alpha: float
     return np.asarray(np.abs(original - published) <= alpha * deviations(original))
 
 
-def records_in_interval(original: FloatArray, published: FloatArray, alpha: float = ALPHA) -> NDArray[np.bool_]:
+def records_in_interval(original: FloatArray, published: FloatArray, alpha: float = ALPHA) -> BoolArray:
     """Mark the records whose originals all lie in the interval, in deviations of the *published* columns.
 
     This is how sdcMicro's ``dRisk`` counts.
@@ -103,7 +102,7 @@ def _scatter(points: FloatArray) -> Scatter:
     return mcd(points, np.random.default_rng(0))  # a metric must return the same number twice
 
 
-def _distance_to_others(points: FloatArray, rows: NDArray[np.int64]) -> FloatArray:
+def _distance_to_others(points: FloatArray, rows: IndexArray) -> FloatArray:
     """Return the distance of some records to the nearest other record."""
     groups = Groups.equal_rows(points)
     distinct = points[groups.first_rows]
@@ -184,7 +183,7 @@ def _squared_distances(left: FloatArray, right: FloatArray) -> FloatArray:
     return squared
 
 
-def _chances(distance: FloatArray, own: NDArray[np.int32], sizes: NDArray[np.int64]) -> FloatArray:
+def _chances(distance: FloatArray, own: IntArray, sizes: IndexArray) -> FloatArray:
     mine = distance[np.arange(len(own)), own][:, None]
     nearer, tied = (distance < mine) @ sizes, (distance == mine) @ sizes
     return np.asarray(np.clip((2 - nearer) / tied, 0.0, 1.0))

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedanon.data.groups import Groups
 from fedanon.data.table import Table
@@ -20,7 +19,7 @@ from fedanon.errors import ConfigError
 from fedanon.metrics.base import metric
 from fedanon.release.release import Release
 from fedanon.sdc.metrics.categories import says_nothing
-from fedanon.types import FloatArray, IntArray
+from fedanon.types import AnyArray, BoolArray, CountArray, FloatArray, IndexArray, IntArray
 
 Score = Literal["original", "normalized", "ihsn"]
 
@@ -47,9 +46,9 @@ class SampleUniques:
 
     n_keys: int
     max_size: int
-    rows: NDArray[np.int64]
-    members: NDArray[np.bool_]
-    row_counts: NDArray[np.int64]
+    rows: IndexArray
+    members: BoolArray
+    row_counts: CountArray
 
     def scores(self, kind: Score = "original") -> FloatArray:
         """Return the SUDA score of every row: the sum over its MSUs (:func:`unique_scores`)."""
@@ -61,7 +60,7 @@ class SampleUniques:
         return dis_suda(self.scores(kind), int((self.row_counts == 2).sum()), self.n_keys, fraction)
 
 
-def minimal_sample_uniques(keys: NDArray[Any], max_size: int | None = None) -> SampleUniques:
+def minimal_sample_uniques(keys: AnyArray, max_size: int | None = None) -> SampleUniques:
     """Find the minimal sample uniques of a table (Elliot, Manning & Ford 2002).
 
     Parameters
@@ -84,9 +83,7 @@ def minimal_sample_uniques(keys: NDArray[Any], max_size: int | None = None) -> S
     return SampleUniques(n_keys, limit, groups.first_rows[owners], members, groups.sizes[groups.labels])
 
 
-def _search(
-    rows: NDArray[Any], single: NDArray[np.bool_], max_size: int
-) -> tuple[IntArray, NDArray[np.int64], NDArray[np.int64]]:
+def _search(rows: AnyArray, single: BoolArray, max_size: int) -> tuple[IntArray, IndexArray, IndexArray]:
     """Run the kernel; return its result, and which key every bit of its masks stands for."""
     from fedanon.sdc.metrics._suda import minimal_uniques
 
@@ -101,7 +98,7 @@ def _search(
     return owners, masks, order
 
 
-def _dense(column: NDArray[Any]) -> IntArray:
+def _dense(column: AnyArray) -> IntArray:
     codes = np.full(len(column), -1, dtype=np.int32)
     present = column >= 0
     codes[present] = np.unique(column[present], return_inverse=True)[1]
