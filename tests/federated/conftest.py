@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import pytest
+from flwr.clientapp import ClientApp
 
 from fedanon.data.table import Table
 from fedanon.datasets import load
 from fedanon.federated import sources
+from fedanon.federated.client import client_app
+from fedanon.joint.node import make_node
+from fedanon.learning.node import Node
 from fedanon.learning.settings import RunSettings
 
 ROWS = 1_500
@@ -36,3 +41,13 @@ def small_adult(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def settings(model: str = "lr", **more: Any) -> RunSettings:
     return RunSettings(**({"model": model, "nodes": 5, "rounds": 4} | more))
+
+
+def prepared_app(chosen: RunSettings) -> ClientApp:
+    """An app for tests of the rounds: its nodes have released and encoded their rows, and have learned nothing."""
+    return client_app(prepared=[copy(node) for node in _prepared_nodes(chosen)])
+
+
+@lru_cache
+def _prepared_nodes(chosen: RunSettings) -> list[Node]:
+    return [make_node(sources.node_table(chosen, number), chosen, number) for number in range(chosen.nodes)]

@@ -9,14 +9,13 @@ import pytest
 from flwr.app import Error, Message
 
 from fedanon.errors import InfeasibleError
-from fedanon.federated.client import client_app
 from fedanon.federated.deployment.serving import result
 from fedanon.federated.engines import LocalGrid
 from fedanon.federated.server import FederatedRun
 from fedanon.learning.checkpoints import Checkpoints
 from fedanon.learning.rounds import RunResult
 from fedanon.learning.settings import RunSettings
-from tests.federated.conftest import settings
+from tests.federated.conftest import prepared_app, settings
 from tests.federated.test_hostile_updates import each
 
 TRAINING = "train"
@@ -26,7 +25,7 @@ FAULTS = {
     "silent": frozenset({(2, 3), (4, 3)}),
     "broken": frozenset({(3, 4)}),
 }
-UNANSWERED = [{"round": number, "client": node - 1, "during": TRAINING} for number, node in ((2, 3), (3, 4), (4, 3))]
+UNANSWERED = [{"round": number, "node": node - 1, "during": TRAINING} for number, node in ((2, 3), (3, 4), (4, 3))]
 
 
 class FaultyGrid(LocalGrid):
@@ -53,7 +52,7 @@ def _event(message: Message) -> tuple[int, int]:
 
 
 def play(chosen: RunSettings, folder: Path | None = None, **faults: frozenset[tuple[int, int]]) -> RunResult:
-    grid = FaultyGrid(client_app(), chosen)
+    grid = FaultyGrid(prepared_app(chosen), chosen)
     for name, events in faults.items():
         setattr(grid, name, events)
     return FederatedRun(grid, chosen, checkpoints=Checkpoints(folder) if folder else None).run()

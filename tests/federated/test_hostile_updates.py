@@ -16,11 +16,10 @@ import pytest
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict
 
 from fedanon.federated import wire
-from fedanon.federated.client import client_app
 from fedanon.federated.engines import LocalGrid
 from fedanon.federated.server import FederatedRun
 from fedanon.learning.rounds import RunResult
-from tests.federated.conftest import settings
+from tests.federated.conftest import prepared_app, settings
 
 HOSTILE = 3
 Arrays = dict[str, np.ndarray]
@@ -40,7 +39,7 @@ class HostileGrid(LocalGrid):
 
 def play(model: str, forge: Callable[[Message, Message], Message], rounds: int = 2) -> RunResult:
     chosen = settings(model, nodes=6, rounds=rounds, evaluate_every=rounds)
-    grid = HostileGrid(client_app(), chosen)
+    grid = HostileGrid(prepared_app(chosen), chosen)
     grid.forge = forge
     return FederatedRun(grid, chosen).run()
 
@@ -239,6 +238,6 @@ def test_no_reply_can_crash_the_evaluation() -> None:
             return reply
 
     chosen = settings("lr", nodes=6, rounds=2)
-    outcome = FederatedRun(Grid(client_app(), chosen), chosen).run()
+    outcome = FederatedRun(Grid(prepared_app(chosen), chosen), chosen).run()
     assert {entry["node"] for entry in outcome.rejected} == {HOSTILE - 1}
     assert np.isfinite(outcome.rounds[-1]["accuracy"])
