@@ -1,4 +1,4 @@
-"""The tables of the README are what the harness prints from the stored results."""
+"""The tables of the README are what the harness prints from the stored results, and its Python example runs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from fedanon.data.schema_toml import schema_toml
+from fedanon.testing import example_table
 from tests.cli.conftest import Run, run
+from tests.printed import printed
 
 __all__ = ["run"]
 
@@ -25,3 +28,21 @@ def test_there_is_a_table() -> None:
 def test_tables_come_from_stored_results(command: str, table: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     assert run(*command.split()[1:]).out == table
+
+
+def test_the_python_example_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its types are checked with the recipes, in test_contributing.py."""
+    (example,) = printed("README.md")
+    patients, new = example_table(120), example_table(30, seed=1)
+    (tmp_path / "patients.toml").write_text(schema_toml(patients.schema), encoding="utf-8")
+    patients.frame.to_csv(tmp_path / "patients.csv", index=False)
+    new.frame.to_csv(tmp_path / "new_patients.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    exec(example, names)
+    assert "'k_reached': " in capsys.readouterr().out
+    assert (tmp_path / "released.csv").exists()
+    assert (tmp_path / "released.csv.manifest.json").exists()
+    assert len(names["recoded"]) == len(new)  # type: ignore[arg-type]
