@@ -14,9 +14,8 @@ if TYPE_CHECKING:
     from fedanon.models.base import Model
     from fedanon.models.boosted_trees import BoostedTrees
     from fedanon.models.logistic_regression import LogisticRegression
-    from fedanon.models.lr_thesis import ThesisLogisticRegression
     from fedanon.models.mlp import MultilayerPerceptron
-    from fedanon.models.xgb_thesis import ThesisTrees
+    from fedanon.models.thesis_models import ThesisLogisticRegression, ThesisTrees
 else:
     __getattr__, __dir__ = lazy_exports(
         __name__,
@@ -25,8 +24,8 @@ else:
             "LogisticRegression": "fedanon.models.logistic_regression",
             "Model": "fedanon.models.base",
             "MultilayerPerceptron": "fedanon.models.mlp",
-            "ThesisTrees": "fedanon.models.xgb_thesis",
-            "ThesisLogisticRegression": "fedanon.models.lr_thesis",
+            "ThesisTrees": "fedanon.models.thesis_models",
+            "ThesisLogisticRegression": "fedanon.models.thesis_models",
         },
     )
 

@@ -13,14 +13,12 @@ from fedanon.errors import UpdateRejectedError
 from fedanon.fields import parameter
 from fedanon.models import MODELS
 from fedanon.models.base import INSTANCES, LocalState, Model, Parameters, TrainingData, Update, promises_something
-from fedanon.models.tree_validation import ReceivedTrees, TreeLimits, read_trees
+from fedanon.models.tree_validation import ReceivedTrees, TreeLimits, TreeModel, read_trees
 from fedanon.models.trees import BASE_SCORE, OBJECTIVE, Tree, digest_of, write_trees
 from fedanon.types import AnyArray, FeatureArray, FloatArray, Rng, TargetArray
 
 if TYPE_CHECKING:
     from xgboost import Booster, DMatrix
-
-    from fedanon.models.tree_validation import TreeModel
 
 #: of a global model: far more than any run of ours, little enough to hold in memory
 MAX_GLOBAL_TREES = 100_000

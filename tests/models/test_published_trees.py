@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from fedanon.models.base import LocalState
 from fedanon.models.boosted_trees import BoostedTrees
+from fedanon.models.thesis_models import ThesisTrees
 from fedanon.models.tree_validation import TreeModel, read_trees
 from fedanon.models.trees import Tree
-from fedanon.models.xgb_thesis import ThesisTrees
 
 WIDTH = 4
 
