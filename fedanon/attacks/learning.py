@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +24,6 @@ from fedanon.models.target import target
 from fedanon.release.release import Release
 from fedanon.types import TargetArray
 
-ModelName = Literal["xgb", "lr"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Learner:
@@ -35,19 +33,20 @@ class Learner:
     ----------
     model : with its settings.
     rounds : of training.
-    clients : among whom the people are dealt out; each trains on a release of its own.
+    nodes : among which the people are dealt out; each trains on a release of its own.
     """
 
     model: Model
     rounds: int
-    clients: int = 1
+    nodes: int = 1
 
     def releases(self, context: AttackContext, table: Table, purpose: str) -> list[Release]:
-        """The release of every client."""
-        parts = partition.iid(table, self.clients, context.rng(purpose))
+        """The release of every node."""
+        parts = partition.iid(table, self.nodes, context.rng(purpose))
         whole = replace(
-            context, anonymizer=with_scaled_budget(context.anonymizer, len(table) / self.clients / len(context.table))
+            context, anonymizer=with_scaled_budget(context.anonymizer, len(table) / self.nodes / len(context.table))
         )
+        # the text seeds the release of a node
         return [whole.make_release(table.select_rows(rows), f"{purpose}, client {i}") for i, rows in enumerate(parts)]
 
     def fit(self, releases: Sequence[Release], encoding: Encoding, rng: np.random.Generator) -> Parameters:
@@ -66,9 +65,9 @@ def with_scaled_budget(anonymizer: Anonymizer | None, share: float) -> Any:
     return anonymizer
 
 
-def model_named(name: ModelName, **settings: Any) -> Model:
+def model_named(name: str, **settings: Any) -> Model:
     """A model of the federation; NotApplicableError where its library is not installed."""
-    if name == "xgb":
+    if MODELS[name].aggregation == "trees":
         try:
             import xgboost  # noqa: F401
         except ImportError:

@@ -15,7 +15,7 @@ from copy import copy
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,7 +32,10 @@ if TYPE_CHECKING:
 
 #: what Byzantine nodes send, each in a run of its own
 TAMPERINGS = ("nan", "sign_flip", "scale", "label_flip", "gaussian")
-ROUNDS = {"lr": 5, "xgb": 10}
+#: rounds of training by the aggregation of the model: trees learn more slowly
+ROUNDS = {"mean": 5, "trees": 10}
+#: of models that are combined in a way of their own
+MANY_ROUNDS = 10
 #: fewer people per node teach a model nothing that could be spoiled
 MIN_PEOPLE = 30
 
@@ -45,7 +48,7 @@ class FederationAttack(Attack):
 
     nodes: int = parameter(10, help="nodes among which the people are dealt out", at_least=4, aliases=("clients",))
     malicious: int = parameter(3, help="how many of them are malicious", at_least=1, aliases=("hostile",))
-    model: Literal["lr", "xgb"] = parameter("lr", help="what they train")
+    model: str = parameter("lr", help="name of the model they train, such as lr or xgb")
     strategy: str = parameter("robust", help="how the server combines updates")
 
     def make_federation(self, context: AttackContext, rng: np.random.Generator) -> TrialFederation:
@@ -92,7 +95,9 @@ class TrialFederation:
     @cached_property
     def _settings(self) -> RunSettings:
         from fedanon.learning.settings import RunSettings
+        from fedanon.models import MODELS
 
+        rounds = ROUNDS.get(MODELS[self._attack.model].aggregation, MANY_ROUNDS)
         attack, anonymizer = self._attack, with_scaled_budget(self._context.anonymizer, 1 / self._attack.nodes)
         return RunSettings(
             method=anonymizer.name,
@@ -100,8 +105,8 @@ class TrialFederation:
             model=attack.model,
             strategy=attack.strategy,
             nodes=attack.nodes,
-            rounds=ROUNDS[attack.model],
-            evaluate_every=ROUNDS[attack.model],
+            rounds=rounds,
+            evaluate_every=rounds,
             seed=self._seed,
         )
 

@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 from fedanon.attacks import ATTACKS
 from fedanon.attacks.base import Attack, Finding, NotApplicableError, require_members
 from fedanon.attacks.context import AttackContext
-from fedanon.attacks.learning import Learner, ModelName, certainty, labels_of, model_named
+from fedanon.attacks.learning import Learner, certainty, labels_of, model_named
 from fedanon.data.table import Table
 from fedanon.fields import parameter
+from fedanon.models import MODELS
 from fedanon.models.base import Model, Parameters
 from fedanon.models.encoding import Encoding
 from fedanon.models.scores import auc
@@ -48,7 +49,7 @@ class Lira(Attack):
     meaning = "Someone who holds the model and people's records finds out who was among those it was trained on."
     target = "model"
 
-    model: ModelName = parameter("xgb", help="boosted trees ('xgb') or logistic regression ('lr')")
+    model: str = parameter("xgb", help="name of the model, such as xgb or lr")
     profile: Literal["federation", "central"] = parameter(
         "federation",
         help="the federation's default model, or one release in one place and a hundred trees with xgboost's own"
@@ -69,12 +70,13 @@ class Lira(Attack):
 
     def _learner(self) -> Learner:
         if self.profile == "central":
-            return Learner(model=_central_model(self.model), rounds=1 if self.model == "xgb" else self.rounds)
-        return Learner(model=model_named(self.model), rounds=self.rounds, clients=self.nodes)
+            grows = MODELS[self.model].aggregation == "trees"  # all trees in one round
+            return Learner(model=_central_model(self.model), rounds=1 if grows else self.rounds)
+        return Learner(model=model_named(self.model), rounds=self.rounds, nodes=self.nodes)
 
 
-def _central_model(name: ModelName) -> Model:
-    if name == "lr":
+def _central_model(name: str) -> Model:
+    if MODELS[name].aggregation != "trees":
         return model_named(name)
     # xgboost's own defaults, on features as they are
     own = {"eta": 0.3, "max_depth": 6, "colsample": 1.0, "max_step": 1e6, "n_trees": 100}
@@ -176,7 +178,7 @@ class MembershipLoss(Attack):
     meaning = "Someone who holds the model and people's records tells members from others by the model's confidence."
     target = "model"
 
-    model: ModelName = parameter("xgb", help="boosted trees ('xgb') or logistic regression ('lr')")
+    model: str = parameter("xgb", help="name of the model, such as xgb or lr")
     rounds: int = parameter(100, help="rounds of training", at_least=1)
 
     def run(self, context: AttackContext, rng: np.random.Generator) -> Finding:

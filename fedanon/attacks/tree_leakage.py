@@ -65,7 +65,7 @@ class TreeLeakage(Attack):
         numeric = _numeric_features(encoding)
         model = model_named("xgb", thresholds=self.thresholds)
         assert isinstance(model, BoostedTrees)
-        learner = Learner(model=model, rounds=self.rounds, clients=self.nodes)
+        learner = Learner(model=model, rounds=self.rounds, nodes=self.nodes)
         [sent] = learner.fit(learner.releases(context, context.table, "trees"), encoding, rng)
         trees = read_trees(sent.tobytes(), n_features=encoding.width, limits=model.model_limits()).trees
         raw = encoding.encode_table(context.table)

@@ -1,4 +1,4 @@
-"""`fedanon node`: a hospital's side of a real federation."""
+"""`fedanon node`: a node's side of a real federation."""
 
 from __future__ import annotations
 

@@ -72,8 +72,8 @@ def register(
     """Allow a node to take part."""
     from fedanon.federated.deployment.server import Server
 
-    told = Server(folder).register(key, name)
-    when = "now" if told else "from the next `fedanon server run` on"
+    known = Server(folder).register(key, name)
+    when = "now" if known else "from the next `fedanon server run` on"
     console().print(f"The node {name} may take part {when}.")
 
 

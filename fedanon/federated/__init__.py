@@ -1,1 +1,1 @@
-"""Across hospitals: Flower carries arrays; the only package that imports flwr."""
+"""Across nodes: Flower carries the arrays of :mod:`fedanon.learning`. The only package that imports flwr."""

@@ -140,7 +140,7 @@ def guarded(handler: Handler) -> Handler:
 
 
 class _Nodes:
-    """The nodes this process plays, each prepared once; one in a hospital, many in a simulation."""
+    """The nodes this process plays, each prepared once; one in a deployed federation, many in a simulation."""
 
     def __init__(self, load: LoadTable, settings: RunSettings | None, prepared: Sequence[Node]) -> None:
         self._load = load
@@ -180,7 +180,7 @@ class _Nodes:
                 raise ConfigError("The method of this run is not a joint one: there is nothing to count.")
             check_rule(node.method.counts, str(context.node_config.get("counts", "")))
             if ledger := NodeLedger.from_config(context.node_config):
-                ledger.check(settings)  # nothing is told for a run that will be refused
+                ledger.check(settings)  # nothing is given away for a run that will be refused
                 ledger.check_counts(node.method)
             self._counting[key] = node
         return self._counting[key]
@@ -196,8 +196,8 @@ def _log_release(node: Node) -> None:
     """Note in the audit log, if there is one, what this node has made of its rows; facts are not worked out else."""
     if AuditLog.wanted() is not None:
         settings = node.settings
-        told = {"method": settings.method, "settings": dict(settings.method_settings), "facts": node.facts.to_dict()}
-        audit("release", node=node.number, **told)
+        facts = {"method": settings.method, "settings": dict(settings.method_settings), "facts": node.facts.to_dict()}
+        audit("release", node=node.number, **facts)
 
 
 def check_floor(node: Node, min_k: int) -> None:

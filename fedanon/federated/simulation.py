@@ -1,4 +1,4 @@
-"""A simulated federation: many clients on one machine, with what only a simulation can know (pooled scores)."""
+"""A simulated federation: many nodes on one machine, with what only a simulation can know (pooled scores)."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def _store(folder: Path | None) -> Checkpoints | None:
 
 
 class PooledTest:
-    """The raw test rows of all clients together. A real federation cannot pool them; a simulation can."""
+    """The raw test rows of all nodes together. A real federation cannot pool them; a simulation can."""
 
     def __init__(self, nodes: Sequence[Node]) -> None:
         tests = [node.test for node in nodes]

@@ -22,7 +22,7 @@ STORED = "stored"
 
 
 def load_node_table(context: Context, settings: RunSettings) -> tuple[Table, int]:
-    """A hospital's own file (node config `data` and `schema`), or a part of the run's data set (`partition-id`)."""
+    """A node's own file (node config `data` and `schema`), or a part of the run's data set (`partition-id`)."""
     config = context.node_config
     if "data" in config:
         schema = Schema.read(Path(str(config["schema"])))
@@ -36,7 +36,7 @@ def load_node_table(context: Context, settings: RunSettings) -> tuple[Table, int
 
 
 def node_table(settings: RunSettings, number: int) -> Table:
-    """The rows of one client of a simulation."""
+    """The rows of one node of a simulation."""
     if number >= n_parts(settings):
         raise ConfigError(f"The data set has {n_parts(settings)} parts; there is no part {number}.")
     if settings.partition == STORED:
@@ -46,7 +46,7 @@ def node_table(settings: RunSettings, number: int) -> Table:
 
 
 def n_parts(settings: RunSettings) -> int:
-    """Number of clients a simulation has."""
+    """Number of nodes a simulation has."""
     if settings.partition == STORED:
         return settings.nodes
     return len(partition_rows(settings.dataset, settings.partition, settings.nodes, settings.seed))
@@ -54,14 +54,14 @@ def n_parts(settings: RunSettings) -> int:
 
 @lru_cache(maxsize=4)
 def whole_table(dataset: str) -> Table:
-    """A data set, loaded once a process."""
+    """A data set, loaded once per process."""
     return load(dataset)
 
 
 @lru_cache(maxsize=16)
-def partition_rows(dataset: str, partition: str, clients: int, seed: int) -> tuple[NDArray[np.int64], ...]:
-    """The rows of every client; the same in every process."""
+def partition_rows(dataset: str, partition: str, nodes: int, seed: int) -> tuple[NDArray[np.int64], ...]:
+    """The rows of every node; the same in every process."""
     rng = np.random.default_rng([seed, *b"partition"])
-    # a partition by a column has as many clients as the column has values
-    wanted = None if partition.startswith("by:") else clients
+    # a partition by a column has as many nodes as the column has values
+    wanted = None if partition.startswith("by:") else nodes
     return tuple(parse_partition(partition)(whole_table(dataset), wanted, rng))

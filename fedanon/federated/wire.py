@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from fedanon._version import __version__
 from fedanon.errors import UpdateRejectedError
 from fedanon.fields import build, stored_text, takes_table
-from fedanon.learning.node import EVALUATION_SCORES, PRIVACY_MEASURES, NodeFacts
+from fedanon.learning.node import EVALUATION_SCORES, REPORTED_METRICS, NodeFacts
 from fedanon.learning.settings import RunSettings
 
 ARRAYS, CONFIG, METRICS = "arrays", "config", "metrics"
@@ -118,10 +118,10 @@ def reply_scores(message: Message, scores: Mapping[str, float], n_examples: int)
 
 
 def reply_facts(message: Message, facts: NodeFacts, number: int) -> Message:
-    """What a node tells before the first round."""
+    """What a node reports before the first round."""
     texts = ConfigRecord({"schema": facts.schema_sha256, "version": facts.version, "number": number})
     numbers = {name: getattr(facts, name) for name in FACT_NUMBERS}
-    measures = {name: facts.measures[name] for name in PRIVACY_MEASURES if name in facts.measures}
+    measures = {name: facts.measures[name] for name in REPORTED_METRICS if name in facts.measures}
     finite = {name: float(value) for name, value in (numbers | measures).items() if np.isfinite(value)}
     return Message(RecordDict({CONFIG: texts, METRICS: MetricRecord({**finite})}), reply_to=message)
 
@@ -132,7 +132,7 @@ def read_facts(message: Message) -> tuple[int, NodeFacts]:
         config, metrics = message.content[CONFIG], message.content[METRICS]
         number = config["number"]
         sizes = {name: int(metrics[name]) for name in FACT_NUMBERS}  # type: ignore[arg-type]
-        measures = {name: float(metrics[name]) for name in PRIVACY_MEASURES if name in metrics}  # type: ignore[arg-type]
+        measures = {name: float(metrics[name]) for name in REPORTED_METRICS if name in metrics}  # type: ignore[arg-type]
         facts = NodeFacts(str(config["schema"]), str(config["version"]), measures=measures, **sizes)
     except (KeyError, TypeError, ValueError, OverflowError):
         raise UpdateRejectedError("its facts cannot be read") from None

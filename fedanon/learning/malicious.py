@@ -1,8 +1,8 @@
 """Malicious nodes of a simulation: what they do to their rows or to what they send. Never part of a deployed node.
 
 Only :mod:`fedanon.federated.simulation` makes them; the client app and the nodes do not import this module, so the
-settings of malicious nodes mean nothing to a hospital. Another package adds an attack by an entry point of the group
-``fedanon.malicious_attacks``.
+settings of malicious nodes mean nothing to a deployed one. Another package adds an attack by an entry point of the
+group ``fedanon.malicious_attacks``.
 """
 
 from __future__ import annotations

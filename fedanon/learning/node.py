@@ -28,8 +28,8 @@ from fedanon.models.target import target
 from fedanon.release.gate import verify
 from fedanon.release.release import Release
 
-#: what a node measures of its own release and may tell
-PRIVACY_MEASURES = ("k_reached", "ncp", "ncp_published", "linkage_expected_share", "truthfulness", "suppressed_share")
+#: what a node measures of its own release and may report
+REPORTED_METRICS = ("k_reached", "ncp", "ncp_published", "linkage_expected_share", "truthfulness", "suppressed_share")
 
 #: what a node reports of an evaluation, on raw and on recoded test rows
 SCORES = ("accuracy", "precision", "recall", "f1", "auc", "log_loss", "brier")
@@ -41,7 +41,7 @@ PREPARED = ("release", "data", "test", "recoded_test", "facts")
 
 @dataclass(frozen=True)
 class NodeFacts:
-    """What a node tells before the first round: sizes, hashes and measures, no rows."""
+    """What a node reports before the first round: sizes, hashes and metrics, no rows."""
 
     schema_sha256: str
     version: str
@@ -56,7 +56,7 @@ class NodeFacts:
 
 
 class Node:
-    """One hospital in a run.
+    """One participant in a run.
 
     Parameters
     ----------
@@ -128,9 +128,9 @@ class Node:
 
     @cached_property
     def facts(self) -> NodeFacts:
-        """What the node may tell about itself."""
+        """What the node may report about itself."""
         train, test = self._split
-        measures = measure(train, self.release, PRIVACY_MEASURES)
+        measures = measure(train, self.release, REPORTED_METRICS)
         return NodeFacts(
             schema_sha256=self._table.schema.sha256,
             version=__version__,

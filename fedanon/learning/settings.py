@@ -223,7 +223,7 @@ class DpSettings:
             )
         if self.mode == "central" and run.exclude_suspects:
             raise ConfigError("The dp mode 'central' cannot exclude suspects: one node would decide on others.")
-        if self.mode == "record" and run.model != "lr":
+        if self.mode == "record" and not MODELS[run.model].clips_gradients:
             raise ConfigError(
                 f"The dp mode 'record' clips the gradient of every record; {run.model!r} has none: use lr."
             )

@@ -1,6 +1,6 @@
-"""A node as the thesis's code had it: the whole table anonymised, then split, every client with its own label codes.
+"""A node as the thesis's code had it: the whole table anonymised, then split, every node with its own label codes.
 
-For reproduction only. Test rows are anonymised too, and a number means another category at every client, so the scores
+For reproduction only. Test rows are anonymised too, and a number means another category at every node, so the scores
 say little about anonymisation.
 """
 
@@ -46,7 +46,7 @@ class PublishedNode(Node):
 
     @property
     def width(self) -> int:
-        """One feature a quasi-identifier."""
+        """One feature per quasi-identifier."""
         return len(self._table.columns)
 
     @cached_property

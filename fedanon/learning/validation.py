@@ -1,6 +1,6 @@
-"""Validation of updates: what a hostile or broken client sends must not reach the model.
+"""Validation of updates: what a malicious or broken node sends must not reach the model.
 
-Pure functions on plain arrays; the server calls them before aggregation, a client before it uses what it received.
+Pure functions on plain arrays; the server calls them before aggregation, a node before it uses what it received.
 """
 
 from __future__ import annotations
@@ -46,20 +46,20 @@ def check_arrays(arrays: Sequence[NDArray[Any]], reference: Parameters) -> None:
 def far_movers(
     updates: Mapping[int, Parameters], reference: Parameters, max_move: float = MAX_MOVE
 ) -> dict[int, float]:
-    """Clients whose arrays moved absurdly far, with the factor over the round's median; three updates are needed.
+    """Nodes whose arrays moved absurdly far, with the factor over the round's median; three updates are needed.
 
     With ``max_move`` 0 no move is too far.
     """
     if len(updates) < 3 or max_move == 0:
         return {}
     moves = {
-        client: math.sqrt(sum(float(((a - b) ** 2).sum()) for a, b in zip(arrays, reference, strict=True)))
-        for client, arrays in updates.items()
+        node: math.sqrt(sum(float(((a - b) ** 2).sum()) for a, b in zip(arrays, reference, strict=True)))
+        for node, arrays in updates.items()
     }
     median = float(np.median(list(moves.values())))
     if median == 0.0:
-        return {client: math.inf for client, move in moves.items() if move > 0.0}
-    return {client: move / median for client, move in moves.items() if move > max_move * median}
+        return {node: math.inf for node, move in moves.items() if move > 0.0}
+    return {node: move / median for node, move in moves.items() if move > max_move * median}
 
 
 def check_scores(scores: Mapping[str, Any], allowed: frozenset[str]) -> dict[str, float]:

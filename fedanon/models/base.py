@@ -71,6 +71,8 @@ class Model(ABC):
     name: ClassVar[str]
     #: how the server combines updates, by name: a mean of arrays ("mean"), or the union of trees ("trees")
     aggregation: ClassVar[str]
+    #: whether :meth:`train_on_noisy_gradients` can train it
+    clips_gradients: ClassVar[bool] = False
 
     instances: Literal["leaves", "draws"] = parameter("leaves", help=INSTANCES)
     n_draws: int = parameter(10, help="how many times records are drawn; the rounds use the draws in turn", at_least=1)
@@ -104,8 +106,8 @@ class Model(ABC):
 
     @property
     def gradient_steps(self) -> int:
-        """How often a round of :meth:`train_on_noisy_gradients` asks every row; 0 if the model has no such training."""
-        return 0
+        """How often a round of :meth:`train_on_noisy_gradients` asks every row."""
+        return 1
 
     def train_on_noisy_gradients(
         self,

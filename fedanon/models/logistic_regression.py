@@ -29,6 +29,7 @@ class LogisticRegression(Model):
 
     name = "lr"
     aggregation = "mean"
+    clips_gradients = True
 
     l2: float = parameter(1e-4, help="penalty on squared coefficients", at_least=1e-9)
     steps: int = parameter(3, help="local steps per round", at_least=1)

@@ -14,6 +14,7 @@ import pytest
 
 from fedanon.errors import DataError, InfeasibleError, PrivacyViolationError
 from fedanon.federated.client import client_app
+from fedanon.federated.deployment.config import NodeConfig
 from fedanon.federated.engines import LocalGrid
 from fedanon.federated.server import FederatedRun
 from fedanon.joint.methods.mondrian import FederatedMondrian
@@ -85,6 +86,15 @@ def test_a_node_that_asks_for_nothing_has_no_ledger() -> None:
     assert NodeLedger.from_config({"max-epsilon": 0.0, "max-delta": 1e-5, "ledger": "told.json"}) is None
     found = NodeLedger.from_config({"max-epsilon": 2.0, "max-delta": 1e-6, "ledger": "told.json"})
     assert found == NodeLedger(max_epsilon=2.0, max_delta=1e-6, trust_server=False, path=Path("told.json"))
+
+
+def test_what_a_node_insists_on_is_not_lost_by_a_renaming(tmp_path: Path) -> None:
+    found = NodeLedger.from_config({"most-epsilon": 2.0, "most-delta": 1e-6})
+    assert found == NodeLedger(max_epsilon=2.0, max_delta=1e-6)
+    (tmp_path / "node.toml").write_text("least_k = 7\nmost_epsilon = 2.0\nmost_delta = 1e-6\n")
+    with pytest.warns(FutureWarning, match="is now called"):
+        config = NodeConfig.read(tmp_path)
+    assert (config.min_k, config.max_epsilon, config.max_delta) == (7, 2.0, 1e-6)
 
 
 # ---- over all runs ------------------------------------------------------------------------------

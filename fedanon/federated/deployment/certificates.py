@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 #: the processes of a server speak to each other by these names
 LOCAL = ("localhost", "127.0.0.1")
 AUTHORITY_DAYS = 3650
-#: below so many days, people are told
+#: below so many days, people are warned
 WARN_DAYS = 30
 
 

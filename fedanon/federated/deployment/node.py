@@ -58,7 +58,7 @@ class NodeFolder:
     def command(self, *, insecure: bool) -> tuple[list[str], dict[str, str]]:
         """The SuperNode's command line and environment."""
         self._check_table()
-        Identity.from_config(self.config.for_flower(self.folder))  # likewise told at once
+        Identity.from_config(self.config.for_flower(self.folder))  # likewise reported at once
         path = self.folder / "flower-node.toml"
         write_private(path, toml_text(self.config.for_flower(self.folder)))
         start = [processes.command("flower-supernode"), "--superlink", self.config.server, "--node-config", str(path)]
@@ -95,7 +95,7 @@ class NodeFolder:
         return ["--root-certificates", str(ca), "--auth-supernode-private-key", str(self.folder / KEY)]
 
     def _check_table(self) -> None:
-        """A table that cannot be read is told here, at once, to the people who can mend it."""
+        """Report a table that cannot be read here, at once, to the people who can mend it."""
         from fedanon.data.schema import Schema
         from fedanon.io.csv import read_table
 

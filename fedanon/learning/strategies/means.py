@@ -224,7 +224,9 @@ class RobustMean(Strategy):
     name = "robust"
     aggregations = frozenset({"mean", "trees"})
 
-    malicious_share: float = parameter(0.3, help="share of the nodes that may be malicious", at_least=0.0, at_most=1.0)
+    malicious_share: float = parameter(
+        0.3, help="share of the nodes that may be malicious", at_least=0.0, at_most=1.0, aliases=("hostile_share",)
+    )
     kept_share: float = parameter(0.5, help="share of the updates that are averaged", at_least=0.0, at_most=1.0)
 
     def kept(self, vectors: FloatArray) -> list[int]:
