@@ -25,8 +25,8 @@ from fedanon.learning.settings import RunSettings
 from fedanon.privacy.accounting.accountant import epsilon_of
 from fedanon.privacy.accounting.noise import SecureNoise
 from tests.federated.conftest import settings
-from tests.federated.test_dp_training import private
 from tests.joint.signed_grid import SignedGrid
+from tests.learning.test_dp_training import private
 
 
 def run_of(mode: str = "record", epsilon: float = 1.0, **more: Any) -> RunSettings:
