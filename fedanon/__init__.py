@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fedanon.attacks import ATTACKS
     from fedanon.attacks.base import Attack
     from fedanon.attacks.context import AttackContext
+    from fedanon.data.readers import read_table
     from fedanon.data.schema import Schema
     from fedanon.data.table import Table
     from fedanon.datasets import DATASETS
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
         UpdateRejectedError,
     )
     from fedanon.federated.simulation import simulate
-    from fedanon.io.csv import read_table
     from fedanon.io.release_file import write_release
     from fedanon.learning.settings import RunSettings
     from fedanon.learning.strategies import STRATEGIES, Strategy
@@ -79,7 +79,7 @@ else:
             "evaluate": "fedanon.metrics",
             "load_dataset": "fedanon.datasets:load",
             "metric": "fedanon.metrics.base",
-            "read_table": "fedanon.io.csv",
+            "read_table": "fedanon.data.readers",
             "simulate": "fedanon.federated.simulation",
             "verify": "fedanon.release.gate",
             "write_release": "fedanon.io.release_file",

@@ -22,13 +22,13 @@ from fedanon.data.schema import Categorical, Numeric
 from fedanon.data.table import CodedColumn, Table
 from fedanon.errors import ConfigError, InfeasibleError
 from fedanon.fields import check_fields, parameter
-from fedanon.privacy.base import PrivacyModel
+from fedanon.privacy.base import Claim, PrivacyModel
 from fedanon.privacy.combined import Combined
 from fedanon.privacy.models.k_anonymity import KAnonymity
 from fedanon.privacy.requirements import parse_requirements
 from fedanon.release.gate import verify
 from fedanon.release.recoding import NearestGroup
-from fedanon.release.release import Claim, Provenance, Recoding, Release, release_of
+from fedanon.release.release import Provenance, Recoding, Release, release_of
 from fedanon.types import IntArray, Rng
 
 
@@ -128,7 +128,7 @@ class KAnonymizer(Anonymizer):
         return tuple(m for m in self._models if not isinstance(m, KAnonymity))
 
     @cached_property
-    def _models(self) -> list[KAnonymity | PrivacyModel]:
+    def _models(self) -> list[PrivacyModel]:
         return parse_requirements(self.require)
 
     def claim(self) -> Claim:

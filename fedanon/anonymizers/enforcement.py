@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Protocol
 
 import numpy as np
 
@@ -17,35 +16,29 @@ from fedanon.data.groups import Groups
 from fedanon.data.spans import points, span_table
 from fedanon.data.table import Table
 from fedanon.errors import InfeasibleError
-from fedanon.privacy.base import Forecast, Rows
+from fedanon.privacy.base import Forecast, PrivacyModel, Rows
 from fedanon.privacy.combined import Combined
-from fedanon.types import BoolArray, FloatArray, IndexArray
+from fedanon.types import FloatArray, IndexArray
 
 Published = Mapping[str, Cells]
 #: number of partners that are judged at once, the cheapest first; it is quadrupled each time
 BLOCK = 64
 
 
-def merge_short_groups(table: Table, groups: Groups, model: GroupModel) -> Groups:
+def merge_short_groups(table: Table, groups: Groups, model: PrivacyModel) -> Groups:
     """Merge every group for which ``model`` does not hold into the group whose joint cell loses least.
 
     Methods count rows; where persons own several rows, or for a stronger model, a group may fall short. Each pass
     joins every short group with its nearest, and passes repeat until all hold or one group is left. A pass costs
     O(short x groups) and at least halves the short groups.
     """
+    evaluator = model.evaluator(Rows.from_table(table), ~groups.suppressed)
     while groups.count > 1:
-        short = np.flatnonzero(~model.holds(table, groups))
+        short = np.flatnonzero(~evaluator.satisfied(groups, dict))
         if short.size == 0:
             break
         groups = _join_nearest(table, groups, short)
     return groups
-
-
-class GroupModel(Protocol):
-    """The part of a privacy model that a repair needs."""
-
-    def holds(self, table: Table, groups: Groups) -> BoolArray:
-        """For which groups the model holds."""
 
 
 def _join_nearest(table: Table, groups: Groups, short: IndexArray) -> Groups:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import MISSING, asdict, fields, replace
+from dataclasses import MISSING, asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -147,9 +147,7 @@ def _read_release(path: Path, table: Table) -> Release:
     from fedanon.io.release_file import read_release
     from fedanon.release.reconstruction import reconstruct
 
-    released = read_release(path, table.schema, also=table.schema.published)
-    release = reconstruct(released, table)
-    return replace(release, passthrough=released.frame[list(release.passthrough.columns)])
+    return reconstruct(read_release(path, table.schema, also=table.schema.published), table)
 
 
 def _run(context: AttackContext, attacks: list[tuple[str, Attack]]) -> AttackReport:

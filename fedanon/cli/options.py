@@ -204,28 +204,13 @@ def _load_dataset(name: str, client: int | None, schema: Path | None, quasi: str
 def _load_file(
     file: Path, schema: Path | None, quasi: str | None, missing: Any, encoding: str, also: Collection[str] | None
 ) -> Table:
-    from fedanon.data.table import Table
-    from fedanon.io.csv import read_frame
+    from fedanon.data.readers import read_frame, read_table
     from fedanon.io.parquet import is_parquet
 
-    if is_parquet(file):
-        source = parquet_source(file, schema, quasi)
-        return source.table(missing=missing, also=source.schema.names if also is None else also)
-    declared = _declared(schema, quasi)
-    frame = read_frame(file, encoding=encoding)
-    return Table.from_frame(frame, declared or _all_numeric(frame, quasi), missing=missing)
-
-
-def read_table(file: Path, schema: Schema, missing: Any, encoding: str) -> Table:
-    """A whole file, of either format, by a schema that is at hand."""
-    from fedanon.data.table import Table
-    from fedanon.io.csv import read_frame
-    from fedanon.io.parquet import is_parquet
-    from fedanon.io.parquet_source import ParquetSource
-
-    if is_parquet(file):
-        return ParquetSource.open(file, schema).table(missing=missing, also=schema.names)
-    return Table.from_frame(read_frame(file, encoding=encoding), schema, missing=missing)
+    if is_parquet(file) and also is not None:
+        return parquet_source(file, schema, quasi).table(missing=missing, also=also)
+    declared = _declared(schema, quasi) or _all_numeric(read_frame(file, encoding=encoding), quasi)
+    return read_table(file, declared, missing=missing, encoding=encoding)
 
 
 def parquet_source(file: Path, schema: Path | None, quasi: str | None) -> ParquetSource:

@@ -190,6 +190,7 @@ def _of_release(source: Path, say: Language, chosen: PrivacyOptions) -> tuple[Do
 
 
 def _evidence(source: Path, say: Language, chosen: PrivacyOptions) -> ReleaseEvidence:
+    from fedanon.data.readers import read_table
     from fedanon.data.schema import Schema
     from fedanon.io.manifest import Manifest
     from fedanon.privacy.models.population import Population
@@ -212,7 +213,7 @@ def _evidence(source: Path, say: Language, chosen: PrivacyOptions) -> ReleaseEvi
         declared,
         table=None
         if chosen.original is None
-        else options.read_table(chosen.original, declared, policy, chosen.encoding),
+        else read_table(chosen.original, declared, missing=policy, encoding=chosen.encoding),
         required=parse_requirements(chosen.require or ""),
         population=None if chosen.population is None else Population.read(chosen.population, declared),
         files=tuple((say(key), path) for key, path in named.items() if path is not None),

@@ -24,13 +24,11 @@ def infer(
 ) -> None:
     """Propose a schema: types, ranges and likely roles. A proposal only: read it before you use it."""
     from fedanon.data.infer import PROPOSAL, infer_schema
+    from fedanon.data.readers import read_frame
     from fedanon.data.schema_toml import schema_toml
-    from fedanon.io import csv, parquet
     from fedanon.io.atomic import atomic_write
 
-    is_parquet = parquet.is_parquet(file)
-    frame = parquet.read_frame(file) if is_parquet else csv.read_frame(file, encoding=encoding)
-    text = schema_toml(infer_schema(frame, name=file.stem), comment=PROPOSAL)
+    text = schema_toml(infer_schema(read_frame(file, encoding=encoding), name=file.stem), comment=PROPOSAL)
     if output is None:
         typer.echo(text, nl=False)
         return

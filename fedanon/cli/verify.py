@@ -13,8 +13,8 @@ from fedanon.cli.output import console, print_json
 from fedanon.errors import ConfigError
 
 if TYPE_CHECKING:
-    from fedanon.cli.verify_checks import Check
     from fedanon.io.manifest import Manifest
+    from fedanon.verification import Check
 
 COLORS = {"pass": "green", "fail": "bold red", "open": "yellow"}
 
@@ -36,8 +36,8 @@ def verify(
     The schema is taken from the manifest. What cannot be told from the file (people without --original, k over a
     federation) is left open and said so.
     """
-    from fedanon.cli.verify_checks import Verification
     from fedanon.data.schema import Schema
+    from fedanon.verification import Verification
 
     if rebuild and original is None:
         raise ConfigError("--rebuild needs --original.")

@@ -95,3 +95,7 @@ class Groups:
         kept = ~self.suppressed
         pairs = Groups.equal_rows(np.column_stack([self.labels[kept], values[kept]]))
         return np.bincount(self.labels[kept][pairs.first_rows], minlength=self.count) if self.count else self.sizes
+
+    def count_people(self, persons: NDArray[Any] | None) -> NDArray[np.int64]:
+        """Number of people in every group; ``persons`` numbers the person of each row, None if a row is a person."""
+        return self.sizes if persons is None else self.distinct(persons)

@@ -74,7 +74,7 @@ class CodedColumn:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A checked table; build it with :meth:`from_frame` or :func:`fedanon.io.csv.read_table`.
+    """A checked table; build it with :meth:`from_frame` or :func:`fedanon.data.readers.read_table`.
 
     Parameters
     ----------

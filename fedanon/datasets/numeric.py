@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from fedanon.data.hierarchy import Hierarchy
 from fedanon.data.infer import numeric_schema
+from fedanon.data.readers import read_frame
 from fedanon.data.schema import Categorical, FreeText, Role
 from fedanon.data.table import Table
 from fedanon.datasets import DATASETS, Dataset
 from fedanon.datasets.files import need
-from fedanon.io.csv import read_frame
 
 EIA_COLUMNS = (
     "UTILITYID",

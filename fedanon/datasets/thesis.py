@@ -5,12 +5,12 @@ from __future__ import annotations
 import pandas as pd
 
 from fedanon.data.hierarchy import Hierarchy, read_arx_hierarchy
+from fedanon.data.readers import read_frame
 from fedanon.data.schema import Attribute, Categorical, Numeric, Role, Schema
 from fedanon.data.table import Table
 from fedanon.datasets import DATASETS, Dataset
 from fedanon.datasets.adult import complete_rows
 from fedanon.datasets.files import need
-from fedanon.io.csv import read_frame
 
 NODES = 10
 QUASI_IDENTIFIERS = (

@@ -10,11 +10,11 @@ from flwr.app import Context
 from numpy.typing import NDArray
 
 from fedanon.data.partition import parse_partition
+from fedanon.data.readers import read_table
 from fedanon.data.schema import Schema
 from fedanon.data.table import Table
 from fedanon.datasets import load
 from fedanon.errors import ConfigError
-from fedanon.io.csv import read_table
 from fedanon.learning.settings import RunSettings
 
 #: a data set that comes in parts keeps them

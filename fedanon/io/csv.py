@@ -1,6 +1,6 @@
 """CSV files at the border: every column as text, and one clear error for whatever is wrong with a file.
 
-The bytes are checked before they are parsed (:mod:`fedanon.io.csv`): what cannot be a sound table never
+The bytes are checked before they are parsed: what cannot be a sound table never
 reaches the parser, and no message quotes a cell.
 """
 
@@ -17,31 +17,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from fedanon.data.readers import READERS
 from fedanon.data.schema import Schema
-from fedanon.data.table import MissingPolicy, Table
 from fedanon.errors import ConfigError, DataError
 
 SEPARATORS = (",", ";", "\t")
 
 
-def read_table(
-    path: str | Path,
-    schema: Schema,
-    *,
-    missing: MissingPolicy = "error",
-    encoding: str = "utf-8",
-    separator: str | None = None,
-) -> Table:
-    """Read a CSV file and check it against ``schema``.
-
-    Parameters
-    ----------
-    path : the file; its first line names the columns.
-    schema : what the columns are.
-    missing : how missing quasi-identifiers are treated, see :meth:`Table.from_frame`.
-    encoding, separator : see :func:`read_frame`.
-    """
-    return Table.from_frame(read_frame(path, encoding=encoding, separator=separator), schema, missing=missing)
+@READERS.register("csv")
+def read_csv(path: Path, schema: Schema | None, encoding: str) -> pd.DataFrame:  # noqa: ARG001  text has no types
+    """All columns of a CSV file; see :func:`fedanon.data.readers.read_table`."""
+    return read_frame(path, encoding=encoding)
 
 
 def read_frame(path: str | Path, *, encoding: str = "utf-8", separator: str | None = None) -> pd.DataFrame:

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from fedanon.data.hierarchy import ROOT
+from fedanon.data.readers import READERS
 from fedanon.data.schema import Categorical, Numeric, Schema
 from fedanon.data.table import MissingPolicy, Table, check_columns
 from fedanon.errors import ConfigError, DataError, SchemaError
@@ -23,10 +25,12 @@ from fedanon.io.parquet import (
     is_text,
     pyarrow,
     read_columns,
+    read_frame,
     record_batch,
     write_batches,
 )
-from fedanon.io.release_file import forget, manifest_path, manifest_text, verify_claim
+from fedanon.io.release_file import forget, manifest_path, manifest_text
+from fedanon.release.gate import verify
 from fedanon.release.release import Release
 
 
@@ -68,9 +72,12 @@ class ParquetSource:
         Its schema declares no other columns. ``also`` names more to read, such as one a privacy model is about.
         """
         narrow = self._narrow({a.name for a in self.schema.quasi_identifiers}.union(also))
-        categories = {a.name for a in narrow.attributes if isinstance(a, Categorical)}
-        frame = read_columns(self.path, narrow.names, categories=categories, tokens=self.schema.missing_values)
-        return Table.from_frame(frame, narrow, missing=missing)
+        return Table.from_frame(self.frame(narrow), narrow, missing=missing)
+
+    def frame(self, schema: Schema) -> pd.DataFrame:
+        """The columns of ``schema``, which declares some of the file's."""
+        categories = {a.name for a in schema.attributes if isinstance(a, Categorical)}
+        return read_columns(self.path, schema.names, categories=categories, tokens=self.schema.missing_values)
 
     def write_release(self, release: Release, table: Table, path: str | Path, *, with_schema: bool = True) -> Path:
         """Verify ``release`` once more, then write it to ``path`` and its manifest to ``<path>.manifest.json``.
@@ -87,7 +94,7 @@ class ParquetSource:
         The path. Quasi-identifiers are texts as in :meth:`Release.to_frame`; other columns keep their types.
         """
         path = Path(path)
-        verify_claim(release, table)
+        verify(release, table)
         if release.in_group_order:
             raise ConfigError("Rows in another order cannot have other columns pass by them; use a CSV file.")
         with atomic_file(path) as file:
@@ -129,6 +136,12 @@ class ParquetSource:
     def _refuse_changed(self) -> None:
         if _state(self.path) != self.state:
             raise DataError(f"The file {self.path.name} was changed after it had been read; nothing was written.")
+
+
+@READERS.register("parquet")
+def read_parquet(path: Path, schema: Schema | None, encoding: str) -> pd.DataFrame:  # noqa: ARG001  no text file
+    """The declared columns of a Parquet file, or all; see :func:`fedanon.data.readers.read_table`."""
+    return read_frame(path) if schema is None else ParquetSource.open(path, schema).frame(schema)
 
 
 def _texts(release: Release) -> Mapping[str, Any]:

@@ -12,7 +12,6 @@ import io
 import json
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +19,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fedanon.data.groups import Groups
 from fedanon.data.hierarchy import ROOT
 from fedanon.data.schema import Schema
 from fedanon.data.schema_toml import schema_toml
 from fedanon.data.table import Table, texts
-from fedanon.errors import DataError, PrivacyViolationError, SchemaError
+from fedanon.errors import DataError, SchemaError
 from fedanon.io.atomic import atomic_write
 from fedanon.io.csv import read_frame
 from fedanon.io.parquet import batches, column_types, is_parquet, read_columns, write_frame
+from fedanon.release.gate import verify
 from fedanon.release.release import Release
+from fedanon.release.view import FileView
 
 NO_CLAIM = "Nothing is promised about this table."
 AUDIENCE = "Keep this file with the data steward: with the seed, a reader could undo what was random."
@@ -53,7 +53,7 @@ def write_release(release: Release, table: Table, path: str | Path, *, with_sche
     The path of the file. A manifest beside it means that both were written whole.
     """
     path = Path(path)
-    verify_claim(release, table)
+    verify(release, table)
     kind = "parquet" if is_parquet(path) else "csv"
     data = _parquet_bytes(release.to_frame()) if kind == "parquet" else _csv_text(release.to_frame()).encode()
     text = manifest_text(release, table, hashlib.sha256(data).hexdigest(), kind, with_schema=with_schema)
@@ -79,9 +79,7 @@ def manifest_text(release: Release, table: Table, digest: str, kind: str, *, wit
 
 def manifest(release: Release, table: Table) -> dict[str, Any]:
     """What is known about a release: origin, claim, size, columns and hashes; no cell."""
-    classes = release.classes
-    people = classes.sizes if table.persons is None else classes.distinct(table.persons)
-    claim = release.claim
+    classes, people, claim = release.classes, release.people, release.claim
     return {
         "audience": AUDIENCE,
         "provenance": release.provenance.to_dict(),
@@ -95,14 +93,6 @@ def manifest(release: Release, table: Table) -> dict[str, Any]:
         "columns": [{"name": a.name, "role": str(a.role)} for a in release.schema.attributes],
         "schema_sha256": release.schema.sha256,
     }
-
-
-def verify_claim(release: Release, table: Table) -> None:
-    """Raise unless the release fits its table and keeps its claim."""
-    if len(release) != len(table):
-        raise PrivacyViolationError(f"The release has {len(release)} rows, its table {len(table)}.")
-    if release.claim is not None:
-        release.claim.check(release, table)
 
 
 def _parquet_bytes(frame: pd.DataFrame) -> bytes:
@@ -138,29 +128,7 @@ def forget(path: Path) -> None:
 # ---- reading -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class ReleasedFrame:
-    """A release as anyone can read it: text, and what follows from it.
-
-    Parameters
-    ----------
-    frame : the published columns as text, of a Parquet file only the quasi-identifiers and those asked for; an empty
-        cell is missing.
-    quasi_identifiers : names of the quasi-identifying columns.
-    suppressed : which rows publish nothing.
-    classes : rows with equal quasi-identifiers.
-    """
-
-    frame: pd.DataFrame
-    quasi_identifiers: tuple[str, ...]
-    suppressed: NDArray[np.bool_]
-    classes: Groups
-
-    def __len__(self) -> int:
-        return len(self.frame)
-
-
-def read_release(path: str | Path, schema: Schema, *, also: Collection[str] = ()) -> ReleasedFrame:
+def read_release(path: str | Path, schema: Schema, *, also: Collection[str] = ()) -> FileView:
     """Read a release from its file; ``schema`` is that of the original table.
 
     Of a Parquet file (by its name) only the quasi-identifiers and the columns ``also`` are held.
@@ -171,10 +139,7 @@ def read_release(path: str | Path, schema: Schema, *, also: Collection[str] = ()
     _refuse_empty(frame, names)
     hidden = _hidden(frame, names)
     blank = _blank_rows(Path(path), schema, hidden) if columnar else frame.drop(columns=list(names)).isna().all(axis=1)
-    suppressed = hidden & np.asarray(blank, dtype=bool)
-    codes = [pd.factorize(frame[name], sort=True)[0] for name in names]
-    equal = Groups.equal_rows(np.column_stack(codes) if codes else np.empty((len(frame), 0)))
-    return ReleasedFrame(frame, names, suppressed, Groups.from_labels(np.where(suppressed, -1, equal.labels)))
+    return FileView.from_texts(schema, frame, hidden & np.asarray(blank, dtype=bool))
 
 
 def _read_csv(path: str | Path, schema: Schema) -> pd.DataFrame:

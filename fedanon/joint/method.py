@@ -127,7 +127,7 @@ class JointMethod(ABC):
         evidence = FederationCount.from_cells(
             cells,
             plan.people,
-            clients=len(plan.nodes),
+            nodes=len(plan.nodes),
             confidence=self.confidence,
             disclosure=self.disclosure.to_dict(),
         )

@@ -18,7 +18,6 @@ from fedanon.data.table import Table
 from fedanon.errors import UpdateRejectedError
 from fedanon.joint.axes import Axis, bin_edges, bin_rows
 from fedanon.joint.regions import Router, read_router
-from fedanon.privacy.models.k_anonymity import people
 from fedanon.release.release import Release
 from fedanon.types import IntArray
 
@@ -120,6 +119,6 @@ def group_rows(plan: Plan, table: Table, k_local: int) -> tuple[Groups, NDArray[
     outside = ((bins < low) | (bins > high)).any(axis=1)
     labels = np.where(outside | (labels < 0), SUPPRESSED, labels)
     classes = Groups.from_labels(labels)
-    short = np.append(people(table, classes) < k_local, False)
+    short = np.append(classes.count_people(table.persons) < k_local, False)
     kept = Groups.from_labels(np.where(short[classes.labels], SUPPRESSED, labels))
     return kept, np.unique(labels[~kept.suppressed])

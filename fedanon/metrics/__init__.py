@@ -14,9 +14,10 @@ from fedanon.data.table import Table
 from fedanon.errors import ConfigError
 from fedanon.registry import Registry
 from fedanon.release.release import Release
+from fedanon.release.view import PublishedView
 
 if TYPE_CHECKING:
-    from fedanon.metrics.base import Metric, metric
+    from fedanon.metrics.base import Metric, metric, view_metric
     from fedanon.metrics.information_loss import (
         il,
         il2,
@@ -71,6 +72,7 @@ else:
             "records_at_risk": "fedanon.metrics.risk",
             "suppressed_share": "fedanon.metrics.information_loss",
             "truthfulness": "fedanon.metrics.information_loss",
+            "view_metric": "fedanon.metrics.base",
         },
     )
 
@@ -82,6 +84,7 @@ __all__ = [
     "discernibility",
     "dld",
     "evaluate",
+    "evaluate_view",
     "il",
     "il2",
     "journalist_risk",
@@ -103,6 +106,7 @@ __all__ = [
     "records_at_risk",
     "suppressed_share",
     "truthfulness",
+    "view_metric",
 ]
 
 METRICS: Registry[Metric] = Registry("metric", __name__, "fedanon.sdc.metrics", group=__name__)
@@ -117,3 +121,12 @@ def evaluate(table: Table, release: Release, names: Iterable[str] | None = None)
         raise ConfigError(f"The release has {len(release)} rows, the table {len(table)}: they do not belong together.")
     chosen = METRICS.names() if names is None else list(names)
     return {name: METRICS[name].function(table, release) for name in chosen}
+
+
+def evaluate_view(view: PublishedView, names: Iterable[str]) -> dict[str, float]:
+    """Metrics that need no originals, of anything published, in the order of ``names``."""
+    found = {name: METRICS[name].of_view for name in names}
+    needy = [name for name, function in found.items() if function is None]
+    if needy:
+        raise ConfigError(f"These metrics compare a release with its original table: {', '.join(needy)}.")
+    return {name: function(view) for name, function in found.items() if function is not None}

@@ -1,11 +1,14 @@
-"""PrivacyModel: what must hold for every equivalence class of a release, beside or beyond k."""
+"""PrivacyModel: what must hold for every equivalence class of a published table.
+
+A model looks at a :class:`View`, which says what an observer sees; :class:`fedanon.release.view.PublishedView` is one.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import pandas as pd
@@ -17,14 +20,66 @@ from fedanon.data.schema import Schema
 from fedanon.data.table import Table
 from fedanon.errors import PrivacyViolationError
 from fedanon.fields import check_fields
-from fedanon.release.release import Release
-from fedanon.types import BoolArray
+from fedanon.types import BoolArray, IntArray
 
 #: room for the rounding of shares and logarithms, and for nothing else
 ROUNDING = 1e-9
 
-#: makes the published cells, one a class; only models that look at cells call it
+#: makes the published cells, one per class; only models that look at cells call it
 CellsOf = Callable[[], Mapping[str, Cells]]
+
+
+class View(Protocol):
+    """What a claim is checked on."""
+
+    @property
+    def schema(self) -> Schema:
+        """Of the table that was published."""
+
+    @property
+    def passthrough(self) -> pd.DataFrame:
+        """The columns carried along unchanged."""
+
+    @property
+    def groups(self) -> Groups:
+        """The rows that share the cells at one place of :attr:`cells`."""
+
+    @property
+    def cells(self) -> Mapping[str, Cells]:
+        """Of every quasi-identifier, one cell per group."""
+
+    @property
+    def classes(self) -> Groups:
+        """The equivalence classes: rows whose published quasi-identifiers are equal."""
+
+    @property
+    def class_cells(self) -> Mapping[str, Cells]:
+        """What is published of every class."""
+
+    @property
+    def suppressed(self) -> BoolArray:
+        """Which rows publish nothing."""
+
+    @property
+    def persons(self) -> IntArray | None:
+        """Number of the person of each row, or None where rows are counted."""
+
+    @property
+    def in_group_order(self) -> bool:
+        """Whether rows are published group by group."""
+
+
+class Claim(Protocol):
+    """What a release promises: a privacy model, or a property of the mechanism that made it."""
+
+    def check(self, view: View, table: Table) -> None:
+        """Raise PrivacyViolationError unless the release of ``table`` keeps the promise."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Name and parameters for the manifest."""
+
+    def describe(self) -> str:
+        """One sentence for people."""
 
 
 class Forecast:
@@ -70,28 +125,42 @@ class Rows(NamedTuple):
         """The rows of a table."""
         return cls(table.frame, table.schema, table.persons)
 
+    @classmethod
+    def from_view(cls, view: View) -> Rows:
+        """The published rows."""
+        return cls(view.passthrough, view.schema, view.persons)
+
     def people(self, groups: Groups) -> NDArray[np.int64]:
         """Number of people in every group."""
-        return groups.sizes if self.persons is None else groups.distinct(self.persons)
+        return groups.count_people(self.persons)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PrivacyModel(ABC):
     """Base of the models that ``require`` combines; parameters are keyword-only dataclass fields.
 
-    A model implements :meth:`evaluator` and is named by ``str()``; in a requirement its first field is the
-    subject, the column or file it is about, and its second the number (see :mod:`fedanon.privacy.requirements`).
+    A model implements :meth:`evaluator` and is named by ``str()``. Its first field that is not :attr:`subject` is the
+    number of a requirement (see :mod:`fedanon.privacy.requirements`).
     """
 
     #: the name in manifests
     title: ClassVar[str]
+    #: the field that says what the model is about, a column or a file; empty if it is about whole classes
+    subject: ClassVar[str] = ""
     #: merging classes in which it holds never breaks it, if every person has one row
     monotone: ClassVar[bool] = True
-    #: it can be judged only if published cells hold the true values
+    #: it can be evaluated only if published cells hold the true values
     needs_truth: ClassVar[bool] = False
+    #: a class that breaks it while rows are counted breaks it all the more for people, who are no more than the rows
+    refuted_by_rows: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_fields(self)
+
+    @property
+    def of_federation(self) -> bool:
+        """Whether it is about the people of all nodes, of which one table or file shows nothing."""
+        return False
 
     @abstractmethod
     def evaluator(self, rows: Rows, published: BoolArray) -> Evaluator:
@@ -109,21 +178,14 @@ class PrivacyModel(ABC):
         """For the manifest."""
         return {"model": self.title, **asdict(self)}
 
-    def check(self, release: Release, table: Table) -> None:
-        """Raise unless the model holds for every equivalence class of the release, as published."""
-        satisfied = satisfied_classes(self, release, table)
+    def satisfied_classes(self, view: View) -> BoolArray:
+        """Which equivalence classes satisfy the model, as published."""
+        evaluator = self.evaluator(Rows.from_view(view), ~view.suppressed)
+        return evaluator.satisfied(view.classes, lambda: view.class_cells)
+
+    def check(self, view: View, table: Table) -> None:
+        """Raise unless the model holds for every equivalence class, as published."""
+        satisfied = self.satisfied_classes(view)
         if not satisfied.all():
             broken = f"{int((~satisfied).sum())} of {len(satisfied)} equivalence classes do not keep it"
             raise PrivacyViolationError(f"The release claims {self}, but {broken}.")
-
-
-def satisfied_classes(model: PrivacyModel, release: Release, table: Table) -> BoolArray:
-    """Which equivalence classes of a release keep ``model``; sensitive values are those the release carries."""
-    classes = release.classes
-    rows = Rows(release.passthrough, release.schema, table.persons)
-
-    def cells() -> Mapping[str, Cells]:
-        of_class = release.groups.labels[classes.first_rows]
-        return {name: cell.select(of_class) for name, cell in release.cells.items()}
-
-    return model.evaluator(rows, ~release.suppressed).satisfied(classes, cells)

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from fedanon.data.groups import Groups
 from fedanon.data.table import Table
-from fedanon.privacy.base import CellsOf, Evaluator, Forecast, PrivacyModel, Rows
+from fedanon.privacy.base import CellsOf, Evaluator, Forecast, PrivacyModel, Rows, View
 from fedanon.privacy.models.k_anonymity import KAnonymity
-from fedanon.release.release import Release
 from fedanon.types import BoolArray
 
 
@@ -45,11 +44,11 @@ class Combined:
 
         return Evaluator(satisfied, lambda groups: _Together([evaluator.forecast(groups) for evaluator in evaluators]))
 
-    def check(self, release: Release, table: Table) -> None:
+    def check(self, view: View, table: Table) -> None:
         """Raise unless the release keeps every one."""
-        self.k.check(release, table)
+        self.k.check(view, table)
         for model in self.models:
-            model.check(release, table)
+            model.check(view, table)
 
     def describe(self) -> str:
         """One sentence."""

@@ -1,4 +1,4 @@
-"""Federation count: the evidence for a claim no hospital can check alone, how many people of all share each cell."""
+"""Federation count: the evidence for a claim no node can check alone, how many people of all share each cell."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fedanon.data.cells import Cells
-from fedanon.release.release import Release
+from fedanon.privacy.base import View
 
 #: what k over the federation does not do
 WARNING = (
@@ -27,13 +27,13 @@ class FederationCount:
     Parameters
     ----------
     people : for each class, by the hash of its published cells, the number of people it holds at least.
-    clients : number of hospitals that were counted.
+    nodes : number of nodes that were counted.
     confidence : probability that all numbers hold; 1 for exact counts.
-    disclosure : by which rule the counts were told, with its parameters.
+    disclosure : by which rule the counts were reported, with its parameters.
     """
 
     people: Mapping[str, int] = field(repr=False)
-    clients: int
+    nodes: int
     confidence: float = 1.0
     disclosure: Mapping[str, Any] = field(default_factory=lambda: {"counts": "plain"})
 
@@ -45,16 +45,16 @@ class FederationCount:
             people[key] = people.get(key, 0) + int(count)
         return cls(people, **more)
 
-    def of_release(self, release: Release) -> list[int]:
-        """Number of people of the federation in each equivalence class of a release; 0 where nobody counted it."""
-        used = np.unique(release.groups.labels[~release.suppressed])
-        cells = {a.name: release.cells[a.name].select(used) for a in release.schema.quasi_identifiers}
+    def count_people(self, view: View) -> list[int]:
+        """Number of people of the federation in each equivalence class of a view; 0 where nobody counted it."""
+        used = np.unique(view.groups.labels[~view.suppressed])
+        cells = {a.name: view.cells[a.name].select(used) for a in view.schema.quasi_identifiers}
         return [self.people.get(key, 0) for key in cell_keys(cells)]
 
     def to_dict(self) -> dict[str, Any]:
         """For the manifest: no cells."""
         return {
-            "clients": self.clients,
+            "clients": self.nodes,
             "classes": len(self.people),
             "smallest_class_at_least": min(self.people.values(), default=0),
             "confidence": self.confidence,
@@ -63,7 +63,7 @@ class FederationCount:
 
 
 def cell_keys(cells: Mapping[str, Cells]) -> list[str]:
-    """A hash of every row of published cells, the same at every hospital."""
+    """A hash of every row of published cells, the same at every node."""
     columns = [[str(text) for text in cells[name].texts()] for name in sorted(cells)]
     rows = zip(*columns, strict=True)
     return [hashlib.sha256("\x1f".join(row).encode()).hexdigest()[:32] for row in rows]

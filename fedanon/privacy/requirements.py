@@ -1,8 +1,8 @@
-"""Requirements: privacy models as text, such as ``l=2:income,t=0.3:income:ordered``.
+"""Requirements: privacy models as text, such as ``k=10,l=2:income,t=0.3:income:ordered``.
 
 Items are separated by commas. An item is ``name=value:subject``: the name of a registered model, its number, and the
-column or file it is about. More parameters follow as ``:name=value``, or as a bare word where a parameter takes that
-word. A part that holds a comma or a colon is put in double quotes.
+column or file it is about, if it is about one (k is not). More parameters follow as ``:name=value``, or as a bare word
+where a parameter takes that word. A part that holds a comma or a colon is put in double quotes.
 """
 
 from __future__ import annotations
@@ -22,10 +22,8 @@ _PART = r'(?:"[^"]*"|[^,:"]*)'
 _ITEM = re.compile(rf"\s*(\w+)\s*=({_PART})((?::(?:\w+\s*=)?{_PART})*)(?:,|$)")
 _PARTS = re.compile(rf":((?:\w+\s*=)?{_PART})")
 
-Model = KAnonymity | PrivacyModel
 
-
-def parse_requirements(text: str) -> list[Model]:
+def parse_requirements(text: str) -> list[PrivacyModel]:
     """The models a requirement names, in its order; ConfigError names what is wrong with it."""
     models = [_model(item) for item in _items(text)]
     repeated = sorted({str(model) for model in models if models.count(model) > 1})
@@ -39,8 +37,8 @@ def split_k(text: str) -> tuple[int | None, str]:
     ks = [model.k for model in parse_requirements(text) if isinstance(model, KAnonymity)]
     if len(ks) > 1:
         raise ConfigError("The requirement names several values of k.")
-    rest = [item[0].strip().removesuffix(",") for item in _items(text) if item[1] != "k"]
-    return ks[0] if ks else None, ",".join(rest)
+    others = [item[0].strip().removesuffix(",") for item in _items(text) if item[1] != "k"]
+    return ks[0] if ks else None, ",".join(others)
 
 
 def _items(text: str) -> list[re.Match[str]]:
@@ -55,37 +53,52 @@ def _items(text: str) -> list[re.Match[str]]:
     return items
 
 
-def _model(item: re.Match[str]) -> Model:
+def _model(item: re.Match[str]) -> PrivacyModel:
     name, value = item[1], _bare(item[2])
     parts = [part.strip() for part in _PARTS.findall(item[3])]
-    if name == "k":
-        if parts or not value.isdecimal():
-            raise ConfigError("The requirement k takes one whole number, as in k=10.")
-        return KAnonymity(k=int(value))
     component = known_models().get(name)
     if component is None:
-        raise ConfigError(f"Unknown requirement {name!r}. Known: {', '.join(['k', *sorted(known_models())])}.")
-    subject, number, *_ = fields(component)
-    if not parts:
-        raise ConfigError(f"The requirement {name} must say what it is about: {name}={value}:{subject.name.upper()}.")
-    settings: dict[str, Any] = {number.name: value, subject.name: _bare(parts[0])}
-    for part in parts[1:]:
+        raise ConfigError(f"Unknown requirement {name!r}. Known: {', '.join(sorted(known_models()))}.")
+    settings: dict[str, Any] = {_number(component): value}
+    if component.subject:
+        if not parts:
+            subject = component.subject.upper()
+            raise ConfigError(f"The requirement {name} must say what it is about: {name}={value}:{subject}.")
+        settings[component.subject] = _bare(parts.pop(0))
+    for part in parts:
         option, given = _option(component, part)
         settings[option] = given
     return build(component, settings)
 
 
+def _number(component: type[PrivacyModel]) -> str:
+    """The parameter that a requirement gives right after the name: the first that is not the subject."""
+    return next(entry.name for entry in _parameters(component) if entry.name != component.subject)
+
+
+def _parameters(component: type[PrivacyModel]) -> list[Field[Any]]:
+    """The fields a requirement may give; others, such as evidence, belong to claims alone."""
+    return [entry for entry in fields(component) if "help" in entry.metadata]
+
+
 def models_of_claim(claim: Mapping[str, Any]) -> list[PrivacyModel]:
-    """The models beyond k that a manifest's claim lists."""
+    """The models that a manifest's claim lists, k-anonymity first; of a federation's k also that of the node.
+
+    A claim about how the release was made, such as differential privacy, lists none.
+    """
     by_title = {model.title: model for model in known_models().values()}
-    found: list[PrivacyModel] = []
+    models: list[PrivacyModel] = []
+    if "k" in claim:
+        local = int(claim.get("k_local", 1))
+        models.append(KAnonymity(k=int(claim["k"]), scope=claim.get("scope", "node")))
+        models += [KAnonymity(k=local)] if local > 1 else []
     for entry in claim.get("all_of", []):
-        if entry["model"] in by_title:
-            settings = {name: value for name, value in entry.items() if name != "model"}
-            found.append(build(by_title[entry["model"]], settings))
-        elif entry["model"] != "k-anonymity":
+        if entry["model"] == KAnonymity.title:
+            continue  # said above
+        if entry["model"] not in by_title:
             raise ConfigError(f"The manifest claims {entry['model']!r}, which is not known here.")
-    return found
+        models.append(build(by_title[entry["model"]], {n: v for n, v in entry.items() if n != "model"}))
+    return models
 
 
 def known_models() -> dict[str, type[PrivacyModel]]:
@@ -94,12 +107,16 @@ def known_models() -> dict[str, type[PrivacyModel]]:
 
 
 def _option(component: type[PrivacyModel], part: str) -> tuple[str, Any]:
-    name, equals, value = part.partition("=")
+    name, equals, value = (text.strip() for text in part.partition("="))
+    allowed = _parameters(component)
     if equals:
-        return name.strip(), _bare(value)
+        names = [entry.name for entry in allowed]
+        if name not in names:
+            raise ConfigError(f"{component.__name__} has no parameter {name}. Its parameters: {', '.join(names)}.")
+        return name, _bare(value)
     word = _bare(part)
     hints = get_type_hints(component)
-    for entry in fields(component):
+    for entry in allowed:
         if word in get_args(hints[entry.name]):
             return entry.name, word
         if _is_flag(entry, hints, word):

@@ -213,6 +213,8 @@ MOST_COUNTS = 16_000_000
 class SensitiveModel(PrivacyModel):
     """A model only implements :meth:`kept`, on the counts of :class:`Counts`."""
 
+    subject = "column"
+
     column: str = parameter(help="the sensitive column")
 
     @abstractmethod

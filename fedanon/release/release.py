@@ -1,43 +1,24 @@
 """Release: what an anonymizer publishes, with what it claims and how it came about.
 
-Cells are typed arrays, one cell a group of rows. Two notions of "the rows published together" exist:
-``groups`` are those the method formed; ``classes`` are the equivalence classes an attacker sees, the rows whose
-published quasi-identifiers are equal. Privacy is always judged on ``classes``.
+Cells are typed arrays, one cell per group of rows; see :mod:`fedanon.release.view` for what an observer sees of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from fedanon.data.cells import Cells
 from fedanon.data.groups import Groups
 from fedanon.data.hierarchy import ROOT
-from fedanon.data.schema import Schema
+from fedanon.data.table import Table
+from fedanon.privacy.base import Claim
+from fedanon.release.view import PublishedView
 from fedanon.types import IntArray
-
-if TYPE_CHECKING:
-    from fedanon.data.table import Table
-
-
-class Claim(Protocol):
-    """What a release promises; a privacy model."""
-
-    def check(self, release: Release, table: Table) -> None:
-        """Raise PrivacyViolationError unless the release keeps the promise."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Name and parameters for the manifest."""
-
-    def describe(self) -> str:
-        """One sentence for people."""
 
 
 class Recoding(Protocol):
@@ -68,47 +49,19 @@ class Provenance:
 
 
 @dataclass(frozen=True, eq=False)
-class Release:
-    """A published table.
+class Release(PublishedView):
+    """A published table, with what it claims and how it came about.
 
     Parameters
     ----------
-    schema : of the table it was made from.
-    passthrough : the columns that are carried along unchanged.
-    groups : the groups the method formed; suppressed rows are in none.
-    cells : for every quasi-identifier, one cell a group.
     claim : what is promised about the published rows, or None.
     provenance : method, parameters, seed, version, hashes.
     recoding : how new rows are generalised alike.
-    in_group_order : whether rows are published group by group, so that their order tells of no record.
     """
 
-    schema: Schema
-    passthrough: pd.DataFrame
-    groups: Groups
-    cells: Mapping[str, Cells]
     claim: Claim | None
     provenance: Provenance
     recoding: Recoding = field(repr=False)
-    in_group_order: bool = False
-
-    def __len__(self) -> int:
-        return len(self.passthrough)
-
-    @property
-    def suppressed(self) -> NDArray[np.bool_]:
-        """Mask of the rows of which nothing is published."""
-        return self.groups.suppressed
-
-    @cached_property
-    def classes(self) -> Groups:
-        """The equivalence classes: rows whose published quasi-identifiers are equal."""
-        names = [a.name for a in self.schema.quasi_identifiers]
-        if not names or self.groups.count == 0:
-            return Groups.from_labels(np.where(self.suppressed, -1, 0))
-        equal = Groups.equal_rows(np.column_stack([self.cells[name].keys() for name in names]))
-        labels = np.append(equal.labels, np.int32(-1))[self.groups.labels]
-        return Groups.from_labels(labels)
 
     def groups_of(self, name: str) -> Groups:
         """The rows generalised together in one column: the groups or, if columns are alone, those that share a cell."""
@@ -123,6 +76,7 @@ class Release:
         return Release(
             schema=self.schema,
             passthrough=_passthrough(table),
+            persons=table.persons,
             groups=Groups.from_labels(labels) if len(cells) == 0 else Groups(labels, len(next(iter(cells.values())))),
             cells=cells,
             claim=None,
@@ -157,12 +111,6 @@ class Release:
             in_group_order=False,
         )
 
-    def to_csv(self, path: str | Path, table: Table) -> Path:
-        """Verify the release once more and write it with its manifest; ``table`` is what it was made from."""
-        from fedanon.io.release_file import write_release
-
-        return write_release(self, table, path)
-
 
 def release_of(
     table: Table,
@@ -174,7 +122,16 @@ def release_of(
     recoding: Recoding,
 ) -> Release:
     """A release of ``table``, which gives the schema and the columns that are carried along."""
-    return Release(table.schema, _passthrough(table), groups, cells, claim, provenance, recoding)
+    return Release(
+        schema=table.schema,
+        passthrough=_passthrough(table),
+        groups=groups,
+        cells=cells,
+        persons=table.persons,
+        claim=claim,
+        provenance=provenance,
+        recoding=recoding,
+    )
 
 
 def _passthrough(table: Table) -> pd.DataFrame:

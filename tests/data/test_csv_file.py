@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fedanon.data.readers import read_table
 from fedanon.errors import ConfigError, DataError, SchemaError
 from fedanon.io import csv as csv_checks
-from fedanon.io.csv import read_frame, read_table
+from fedanon.io.csv import read_frame
 
 CANARY = "CANARY-93417"
 

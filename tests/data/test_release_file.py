@@ -63,7 +63,7 @@ def release(table) -> Release:
 
 
 def test_the_table_is_written_with_guarded_formulas_and_hidden_rows(release, table, tmp_path):
-    path = release.to_csv(tmp_path / "out.csv", table)
+    path = write_release(release, table, tmp_path / "out.csv")
     assert path.read_text() == (
         "age,ward,diagnosis,note\n"
         '"[20, 24]",Medicine,a,\'=1+1\n'
@@ -126,7 +126,8 @@ def test_a_stale_manifest_never_stands_beside_a_new_table(release, table, tmp_pa
 
 def test_people_are_counted_where_rows_have_persons(release, table, tmp_path):
     two_rows_each = replace(table, persons=np.array([0, 0, 1, 2, 3], dtype=np.int32))
-    path = write_release(release, two_rows_each, tmp_path / "out.csv")
+    counted = replace(release, persons=two_rows_each.persons)
+    path = write_release(counted, two_rows_each, tmp_path / "out.csv")
     assert json.loads(manifest_path(path).read_text())["smallest_class"] == 1
 
 

@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
+from fedanon.data.readers import read_table
 from fedanon.data.schema import Schema
 from fedanon.data.table import Table
 from fedanon.federated.deployment.config import NodeConfig
 from fedanon.federated.deployment.node import KEY, PEERS, NodeFolder
 from fedanon.federated.deployment.server import Server
-from fedanon.io.csv import read_table
 
 SCHEMA = """
 name = "ward"

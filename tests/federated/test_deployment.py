@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fedanon.data.readers import read_table
 from fedanon.data.schema import Schema
 from fedanon.errors import PrivacyViolationError
 from fedanon.federated import engines
@@ -24,7 +25,6 @@ from fedanon.federated.deployment.roster import let_in
 from fedanon.federated.deployment.serving import checkpoints_in
 from fedanon.federated.deployment.superlink import may_pass
 from fedanon.federated.server import FederatedRun
-from fedanon.io.csv import read_table
 from fedanon.learning.node import Node
 from fedanon.learning.settings import RunSettings
 from fedanon.models.base import Parameters

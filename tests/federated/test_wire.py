@@ -13,11 +13,11 @@ import pytest
 from flwr.app import Message
 from numpy.typing import NDArray
 
+from fedanon.data.readers import read_table
 from fedanon.data.schema import Schema
 from fedanon.federated import engines
 from fedanon.federated.client import client_app
 from fedanon.federated.server import FederatedRun
-from fedanon.io.csv import read_table
 from fedanon.learning.settings import RunSettings
 from fedanon.models.encoding import Encoding
 from tests.federated.deployed import Deployed, deployed, write_tables

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from flwr.app import Message
 
+from fedanon.data.readers import read_table
 from fedanon.data.schema import Schema
 from fedanon.federated import engines, wire
 from fedanon.federated.client import client_app
 from fedanon.federated.server import FederatedRun
-from fedanon.io.csv import read_table
 from fedanon.joint import JOINT_METHODS
 from fedanon.learning.settings import RunSettings
 from tests.federated.deployed import write_tables

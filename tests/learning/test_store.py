@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fedanon.data.readers import read_table
 from fedanon.data.schema import Schema
-from fedanon.io.csv import read_table
 from fedanon.learning.node import Node
 from fedanon.learning.node_store import NodeStore
 from fedanon.learning.settings import RunSettings

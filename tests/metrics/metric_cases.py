@@ -14,8 +14,9 @@ from fedanon.data.groups import Groups
 from fedanon.data.hierarchy import Hierarchy
 from fedanon.data.schema import Categorical, Numeric, Role, Schema
 from fedanon.data.table import MissingPolicy, Table
+from fedanon.privacy.base import Claim
 from fedanon.release.recoding import NearestGroup
-from fedanon.release.release import Claim, Provenance, Release, release_of
+from fedanon.release.release import Provenance, Release, release_of
 
 QUASI = Role.QUASI_IDENTIFYING
 WARDS = Hierarchy.from_nested({"Surgery": ["ortho", "cardiac"], "Medicine": ["onco", "general"]})

@@ -16,11 +16,11 @@ from tests.metrics.metric_cases import WARD_GROUPS, released, wards
 def test_classes_by_hand() -> None:
     table = wards()
     release = released(table, WARD_GROUPS, claim=KAnonymity(k=2))
-    assert sizes.k_reached(table, release) == 2
-    assert sizes.classes(table, release) == 2
-    assert sizes.average_class_size(table, release) == 2.5
-    assert sizes.normalized_average_class_size(table, release) == 1.25
-    assert sizes.discernibility(table, release) == 9 + 4 + 6
+    assert sizes.k_reached(release) == 2
+    assert sizes.classes(release) == 2
+    assert sizes.average_class_size(release) == 2.5
+    assert sizes.normalized_average_class_size(release) == 1.25
+    assert sizes.discernibility(release) == 9 + 4 + 6
 
 
 def test_groups_that_look_the_same_are_one_class() -> None:
@@ -30,35 +30,35 @@ def test_groups_that_look_the_same_are_one_class() -> None:
         "ward": Nodes(np.full(2, 6, dtype=np.int32), table.columns[1].hierarchy),
     }
     release = released(table, WARD_GROUPS, everything)
-    assert sizes.classes(table, release) == 1
-    assert sizes.k_reached(table, release) == 5
+    assert sizes.classes(release) == 1
+    assert sizes.k_reached(release) == 5
 
 
 def test_risks_by_hand() -> None:
     table = wards()
     release = released(table, WARD_GROUPS)
-    assert risk.prosecutor_risk(table, release) == 0.5
-    assert risk.journalist_risk(table, release) == 0.5
-    assert risk.prosecutor_risk_average(table, release) == pytest.approx(2 / 5)
-    assert risk.marketer_risk(table, release) == pytest.approx(2 / 5)
-    assert risk.records_at_risk(table, release) == 1.0
+    assert risk.prosecutor_risk(release) == 0.5
+    assert risk.journalist_risk(release) == 0.5
+    assert risk.prosecutor_risk_average(release) == pytest.approx(2 / 5)
+    assert risk.marketer_risk(release) == pytest.approx(2 / 5)
+    assert risk.records_at_risk(release) == 1.0
 
 
 def test_five_people_are_not_at_risk() -> None:
     table = wards()
-    assert risk.records_at_risk(table, released(table, [0, 0, 0, 0, 0, -1])) == 0.0
-    assert risk.records_at_risk(table, released(table, [0, 0, 0, 0, 0, 1])) == pytest.approx(1 / 6)
+    assert risk.records_at_risk(released(table, [0, 0, 0, 0, 0, -1])) == 0.0
+    assert risk.records_at_risk(released(table, [0, 0, 0, 0, 0, 1])) == pytest.approx(1 / 6)
 
 
 def test_people_are_counted_not_rows() -> None:
     table = replace(wards(), persons=np.array([0, 0, 1, 2, 2, 3], dtype=np.int32))
     release = released(table, WARD_GROUPS)
-    assert sizes.k_reached(table, release) == 1
-    assert sizes.average_class_size(table, release) == 1.5
-    assert risk.prosecutor_risk(table, release) == 1.0
-    assert risk.marketer_risk(table, release) == pytest.approx((3 * 0.5 + 2 * 1) / 5)
+    assert sizes.k_reached(release) == 1
+    assert sizes.average_class_size(release) == 1.5
+    assert risk.prosecutor_risk(release) == 1.0
+    assert risk.marketer_risk(release) == pytest.approx((3 * 0.5 + 2 * 1) / 5)
 
 
 def test_no_claim_no_normalized_size() -> None:
     table = wards()
-    assert math.isnan(sizes.normalized_average_class_size(table, released(table, WARD_GROUPS)))
+    assert math.isnan(sizes.normalized_average_class_size(released(table, WARD_GROUPS)))

@@ -16,7 +16,7 @@ from fedanon.data.groups import Groups
 from fedanon.data.schema import FreeText, Numeric, Role, Schema
 from fedanon.data.table import Table
 from fedanon.errors import PrivacyViolationError
-from fedanon.io.release_file import manifest_path
+from fedanon.io.release_file import manifest_path, write_release
 from fedanon.privacy.models.differential_privacy import DifferentialPrivacy, Sensitivity
 from fedanon.release.gate import verify
 from fedanon.release.release import Release
@@ -46,16 +46,16 @@ def claim_of(release: Release) -> DifferentialPrivacy:
 
 def test_the_change_of_all_means_together() -> None:
     groups = Groups.from_labels(np.repeat([0, 1, 2], [2, 2, 4]))
-    change = Sensitivity.of_means(groups, columns=3)
+    change = Sensitivity.from_groups(groups, columns=3)
     assert change.l1 == pytest.approx(3 * (1 / 2 + 1 / 2 + 1 / 4))
     assert change.l2 == pytest.approx(np.sqrt(3 * (1 / 4 + 1 / 4 + 1 / 16)))
-    alone = Sensitivity.of_means(Groups(np.arange(50, dtype=np.int32), 50), columns=3)
+    alone = Sensitivity.from_groups(Groups(np.arange(50, dtype=np.int32), 50), columns=3)
     assert (alone.l1, alone.l2) == (3.0, pytest.approx(np.sqrt(3)))
 
 
 def test_epsilon_follows_from_the_noise(release: Release) -> None:
     claim = claim_of(release)
-    change = Sensitivity.of_means(release.groups, 2)
+    change = Sensitivity.from_groups(release.groups, 2)
     assert claim.spent(change) == pytest.approx(2.0, rel=1e-8)
     assert replace(claim, scale=claim.scale * 2).spent(change) == pytest.approx(1.0, rel=1e-8)
     assert replace(claim, noise="gaussian").spent(change) == np.inf  # normal noise needs a delta
@@ -107,13 +107,13 @@ def test_intervals_and_numbers_beyond_the_range_are_refused(release: Release, ta
 def test_the_manifest_says_what_is_promised_and_how_noise_was_drawn(
     release: Release, table: Table, tmp_path: Path
 ) -> None:
-    path = release.to_csv(tmp_path / "out.csv", table)
+    path = write_release(release, table, tmp_path / "out.csv")
     manifest = json.loads(manifest_path(path).read_text())
     claim = manifest["claim"]
     assert (claim["model"], claim["epsilon"], claim["delta"]) == ("differential privacy", 2.0, 0.0)
     assert "one record replaced" in claim["unit"]
     assert manifest["provenance"]["seed"] is None
-    assert "randomness of the system" in " ".join(manifest["provenance"]["notes"])
+    assert "system's randomness" in " ".join(manifest["provenance"]["notes"])
 
 
 def test_seeded_noise_promises_nothing(table: Table) -> None:

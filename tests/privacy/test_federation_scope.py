@@ -24,7 +24,7 @@ def a_release() -> tuple[Table, Release]:
 
 
 def claimed(release: Release, people: list[int], **more: int) -> Release:
-    evidence = FederationCount.from_cells(release.cells, people, clients=4)
+    evidence = FederationCount.from_cells(release.cells, people, nodes=4)
     return replace(release, claim=KAnonymity(scope="federation", evidence=evidence, **more))
 
 
@@ -50,7 +50,7 @@ def test_the_count_must_reach_k_in_every_class() -> None:
 def test_a_count_of_other_cells_shows_nothing() -> None:
     table, release = a_release()
     other = Mondrian(k=6).anonymize(table, rng=0)
-    evidence = FederationCount.from_cells(other.cells, [99], clients=4)
+    evidence = FederationCount.from_cells(other.cells, [99], nodes=4)
     with pytest.raises(PrivacyViolationError, match="2 of 2"):
         verify(replace(release, claim=KAnonymity(k=2, scope="federation", evidence=evidence)), table)
 
@@ -72,10 +72,10 @@ def test_the_words_say_what_federation_scope_does_not_do() -> None:
 
 
 def test_parameters_are_checked() -> None:
-    with pytest.raises(ConfigError, match="must be 'node' or 'federation'"):
+    with pytest.raises(ConfigError, match="must be one of 'node', 'federation'"):
         KAnonymity(k=2, scope="ward")  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="belong to KAnonymity with scope='federation'"):
         KAnonymity(k=2, k_local=2)
-    table, release = a_release()
+    _, release = a_release()
     with pytest.raises(ConfigError, match="One table cannot tell"):
-        KAnonymity(k=2, scope="federation").holds(table, release.groups)
+        KAnonymity(k=2, scope="federation").satisfied_classes(release)

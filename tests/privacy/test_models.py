@@ -20,7 +20,7 @@ from fedanon.data.hierarchy import Hierarchy
 from fedanon.data.schema import Categorical, FreeText, Numeric, Role, Schema
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError, PrivacyViolationError, SchemaError
-from fedanon.privacy.base import PrivacyModel, Rows, satisfied_classes
+from fedanon.privacy.base import PrivacyModel, Rows
 from fedanon.privacy.models.t_closeness import equal_distance, hierarchical_distance, ordered_distance
 from fedanon.privacy.requirements import known_models, parse_requirements
 from tests.privacy.generated import ILLNESS, generate, requirement
@@ -163,7 +163,7 @@ def test_people_of_the_population_are_counted_in_published_cells(tmp_path: Path)
     table = aged([1, 3, 50, 60])
     release = Mondrian(k=2).anonymize(table, rng=0)  # [1, 3] and [50, 60]: 4 and 2 of the population
     verdicts = {
-        require: satisfied_classes(parse_requirements(f"{require.format(file)}")[0], release, table).tolist()  # type: ignore[arg-type]
+        require: parse_requirements(f"{require.format(file)}")[0].satisfied_classes(release).tolist()  # type: ignore[arg-type]
         for require in ("k_map=3:{}", "presence=0.6:{}", "presence=1:{}", "presence=1:{}:low=0.1")
     }
     assert list(verdicts.values()) == [[True, False], [True, False], [True, True], [False, False]]
@@ -213,7 +213,7 @@ def test_two_checkers_agree_whether_a_model_holds(tmp_path: Path) -> None:
         (model,) = parse_requirements(require)
         assert isinstance(model, PrivacyModel)
         persons = None if case.table.persons is None else case.table.persons.tolist()
-        ours = bool(satisfied_classes(model, release, case.table).all())
+        ours = bool(model.satisfied_classes(release).all())
         assert ours == Published(release.to_frame(), case.table.schema, persons).holds(require), require
         seen[require.split("=")[0], ours] += 1
     assert {name for name, _ in seen} == set(known_models())

@@ -20,6 +20,7 @@ from fedanon.anonymizers import ANONYMIZERS
 from fedanon.data.table import Table
 from fedanon.datasets import load
 from fedanon.errors import InfeasibleError
+from fedanon.io.release_file import write_release
 from fedanon.privacy.base import Rows
 from fedanon.privacy.models.l_diversity import entropies
 from fedanon.privacy.models.t_closeness import TCloseness
@@ -52,7 +53,7 @@ def ask(oracle: Path, jobs: list[dict[str, Any]]) -> list[dict[str, float]]:
 
 
 def job(release: Release, table: Table, file: Path, text: str, number: str) -> dict[str, Any]:
-    release.to_csv(file, table)
+    write_release(release, table, file)
     quasi = [a.name for a in table.schema.quasi_identifiers]
     return {"file": str(file), "quasi": quasi, "text": text, "number": number}
 

@@ -54,11 +54,13 @@ def test_k_is_split_off() -> None:
         ("presence=0.5", "presence must say what it is about: presence=0.5:POPULATION"),
         ("l=two:a", r"'l' parameter of DistinctLDiversity must be an int >= 2\. Got 'two' instead"),
         ("t=1.5:a", r"'t' parameter of TCloseness must be a float >= 0 and <= 1"),
-        ("diversity=2:a", "Unknown requirement 'diversity'. Known: k, alpha, beta"),
+        ("diversity=2:a", "Unknown requirement 'diversity'. Known: alpha, beta, delta"),
         ("t=0.2:a:near", "TCloseness has no parameter that takes 'near'"),
         ("t=0.2:a:c=3", "TCloseness has no parameter c"),
-        ("k=ten", "k takes one whole number"),
-        ("k=3:a", "k takes one whole number"),
+        ("k=ten", r"'k' parameter of KAnonymity must be an int >= 1\. Got 'ten' instead"),
+        ("k=3:a", "KAnonymity has no parameter that takes 'a'"),
+        ("k=3:federation", "KAnonymity has no parameter that takes 'federation'"),
+        ("k=3:scope=federation", "KAnonymity has no parameter scope"),
         ("l=2:a,l=2:a", "names a model twice: distinct 2-diversity of 'a'"),
         ("presence=0.2:p.csv:low=0.3", "low=0.3 above high=0.2"),
     ],
@@ -70,8 +72,8 @@ def test_what_is_wrong_is_named(text: str, message: str) -> None:
 
 def test_a_claim_is_read_back_from_its_manifest() -> None:
     claim = Mondrian(k=5, require="l=2:s,t=0.2:s:equal,presence=0.5:p.csv").claim()
-    assert models_of_claim(claim.to_dict()) == parse_requirements("l=2:s,t=0.2:s:equal,presence=0.5:p.csv")
-    assert models_of_claim(Mondrian(k=5).claim().to_dict()) == []
+    assert models_of_claim(claim.to_dict()) == parse_requirements("k=5,l=2:s,t=0.2:s:equal,presence=0.5:p.csv")
+    assert models_of_claim(Mondrian(k=5).claim().to_dict()) == [KAnonymity(k=5)]
     with pytest.raises(ConfigError, match="claims 'magic', which is not known here"):
         models_of_claim({"all_of": [{"model": "magic"}]})
 

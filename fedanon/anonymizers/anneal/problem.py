@@ -17,10 +17,9 @@ from fedanon.anonymizers.microaggregation.base import standardized
 from fedanon.data.groups import Groups
 from fedanon.data.spans import code_table, points, span_table
 from fedanon.data.table import Table
-from fedanon.privacy.base import PrivacyModel, Rows
+from fedanon.privacy.base import Claim, PrivacyModel, Rows
 from fedanon.privacy.combined import Combined
 from fedanon.privacy.sensitive import KINDS, Counter, CountRule, SensitiveModel
-from fedanon.release.release import Claim
 from fedanon.types import AnyArray, FloatArray, IntArray, Rng
 
 #: up to this many distinct records, nearest ones are found among all others; beyond, in blocks of this size

@@ -138,8 +138,7 @@ class Gfkmc(WeightedClustering):
         coarse = coarse_columns(table, das=not self.follows_thesis_code if self.das is None else self.das, parents=True)
         values = np.column_stack([c.of_code[table.codes[:, i]] for i, c in enumerate(coarse)])
         equal = Groups.equal_rows(values)
-        model = KAnonymity(k=self.k)
-        final = model.holds(table, equal)
+        final = equal.count_people(table.persons) >= self.k
         rest = np.flatnonzero(~final[equal.labels])
         labels, shown = np.full(len(table), -1, dtype=np.int64), np.empty(0, dtype=np.int64)
         if rest.size:
@@ -148,7 +147,7 @@ class Gfkmc(WeightedClustering):
             shown = rest[seeds]
         labels = np.where(labels < 0, (np.cumsum(final) - 1 + len(shown))[equal.labels], labels)
         shown = np.concatenate([shown, equal.first_rows[final]])
-        groups = merge_short_groups(table, Groups.from_labels(labels), model)
+        groups = merge_short_groups(table, Groups.from_labels(labels), KAnonymity(k=self.k))
         # a merged group is represented by the first of those it was made from
         representative = shown[groups.minimum(labels)]
         return ReleasePlan(groups, self._publish(table, groups, coarse, values, representative), NearestGroup())

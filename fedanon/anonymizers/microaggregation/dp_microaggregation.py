@@ -98,7 +98,7 @@ class DpMicroaggregation(Anonymizer):
 
     def _promise(self, groups: Groups, columns: int) -> DifferentialPrivacy:
         """The budget, and the noise that keeps it for these groups."""
-        change = Sensitivity.of_means(groups, columns)
+        change = Sensitivity.from_groups(groups, columns)
         noise: Distribution = "gaussian" if self.delta else "laplace"
         scale = change.l2 * gaussian_deviation(self.epsilon, self.delta) if self.delta else change.l1 / self.epsilon
         return DifferentialPrivacy(epsilon=self.epsilon, delta=self.delta, noise=noise, scale=scale * (1 + SLACK))

@@ -14,9 +14,8 @@ import numpy as np
 from fedanon.anonymizers.base import publish_smallest_cells
 from fedanon.data.groups import Groups
 from fedanon.data.table import Table
-from fedanon.privacy.base import Rows
+from fedanon.privacy.base import Claim, Rows
 from fedanon.privacy.combined import Combined
-from fedanon.release.release import Claim
 from fedanon.types import AnyArray, BoolArray, IndexArray
 
 Holds = Callable[[Groups], BoolArray]

@@ -96,8 +96,8 @@ class NodeFolder:
 
     def _check_table(self) -> None:
         """Report a table that cannot be read here, at once, to the people who can mend it."""
+        from fedanon.data.readers import read_table
         from fedanon.data.schema import Schema
-        from fedanon.io.csv import read_table
 
         schema = Schema.read(self.folder / self.config.schema)
         read_table(self.folder / self.config.data, schema, missing=self.config.missing)  # type: ignore[arg-type]

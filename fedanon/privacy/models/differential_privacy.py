@@ -25,7 +25,7 @@ from fedanon.errors import PrivacyViolationError
 from fedanon.fields import check_fields, parameter
 from fedanon.privacy import PRIVACY_MODELS
 from fedanon.privacy.accounting.accountant import gaussian_epsilon
-from fedanon.release.release import Release
+from fedanon.privacy.base import View
 
 Distribution = Literal["laplace", "gaussian"]
 #: room for rounding in the recomputation, and for nothing else
@@ -42,7 +42,7 @@ class Sensitivity:
     l2: float
 
     @classmethod
-    def of_means(cls, groups: Groups, columns: int) -> Sensitivity:
+    def from_groups(cls, groups: Groups, columns: int) -> Sensitivity:
         r"""Of the means of groups that are cut from a total order of the domain.
 
         A replaced record leaves one group and enters another; each group between them passes one record on. So every
@@ -87,26 +87,26 @@ class DifferentialPrivacy:
             return sensitivity.l1 / self.scale
         return gaussian_epsilon(sensitivity.l2 / self.scale, self.delta) if self.delta else math.inf
 
-    def check(self, release: Release, table: Table) -> None:
+    def check(self, view: View, table: Table) -> None:
         """Raise unless the noise suffices and nothing else is published."""
-        spent = self.spent(Sensitivity.of_means(release.groups, len(release.cells)))
+        spent = self.spent(Sensitivity.from_groups(view.groups, len(view.cells)))
         if spent > self.epsilon * (1 + ROUNDING):
             raise PrivacyViolationError(
                 f"The release claims epsilon {self.epsilon:g}, but its noise keeps {spent:.6g} only."
             )
-        shown = [name for name in release.passthrough.columns if release.passthrough[name].notna().any()]
+        shown = [name for name in view.passthrough.columns if view.passthrough[name].notna().any()]
         if shown:
             raise PrivacyViolationError(f"The release publishes columns without noise: {', '.join(shown)}.")
-        if not release.in_group_order or release.suppressed.any():
+        if not view.in_group_order or view.suppressed.any():
             raise PrivacyViolationError("The order or the number of the published rows tells of single records.")
-        self._refuse_bare(release, table)
+        self._refuse_bare(view, table)
 
-    def _refuse_bare(self, release: Release, table: Table) -> None:
+    def _refuse_bare(self, view: View, table: Table) -> None:
         """Refuse means without noise. A mean at an end of its range may be met by clamping, others by no noise."""
-        means = release.groups.mean(points(table))
+        means = view.groups.mean(points(table))
         close = min(BARE_RANGE, BARE_SCALE * self.scale)
         for i, column in enumerate(table.columns):
-            cells = release.cells[column.name]
+            cells = view.cells[column.name]
             if not isinstance(cells, Numbers) or not isinstance(column.attribute, Numeric):
                 raise PrivacyViolationError(f"The column {column.name!r} is not published as numbers with noise.")
             low, high = column.attribute.low, column.attribute.high

@@ -10,12 +10,12 @@ import numpy as np
 
 from fedanon.data.cells import Cells, Nodes
 from fedanon.data.groups import Groups
+from fedanon.data.readers import read_frame
 from fedanon.data.schema import Numeric, Schema
 from fedanon.data.spans import cell_bounds, points
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError, SchemaError
 from fedanon.fields import parameter
-from fedanon.io.csv import read_frame
 from fedanon.privacy import PRIVACY_MODELS
 from fedanon.privacy.base import ROUNDING, CellsOf, Evaluator, PrivacyModel, Rows
 from fedanon.types import BoolArray, FloatArray
@@ -23,14 +23,14 @@ from fedanon.types import BoolArray, FloatArray
 
 @dataclass(frozen=True, eq=False)
 class Population:
-    """People as points in the space of the quasi-identifiers, one row a person."""
+    """People as points in the space of the quasi-identifiers, one row per person."""
 
     points: FloatArray
     schema: Schema
 
     @classmethod
     def read(cls, path: str | Path, schema: Schema) -> Population:
-        """The quasi-identifiers of ``schema`` in a CSV file; other columns are not looked at.
+        """The quasi-identifiers of ``schema`` in a file, CSV or Parquet; other columns are not looked at.
 
         A missing value is matched by no cell but that of a missing value.
         """
@@ -65,9 +65,10 @@ class PopulationModel(PrivacyModel):
     Cells are matched with the population, so they must hold the true values.
     """
 
+    subject = "population"
     needs_truth = True
 
-    population: str = parameter(help="CSV file with the quasi-identifiers of the population, a row a person")
+    population: str = parameter(help="file with the quasi-identifiers of the population, one row per person")
 
 
 # ---- k-map ---------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from fedanon.privacy import PRIVACY_MODELS
+from fedanon.privacy.base import Rows
 from fedanon.privacy.models.k_anonymity import KAnonymity
 from fedanon.privacy.models.l_diversity import entropies
 from fedanon.privacy.models.t_closeness import TCloseness
@@ -171,7 +172,7 @@ def sensitive_facts(evidence: ReleaseEvidence) -> list[SensitiveFacts]:
 
 
 def _facts(evidence: ReleaseEvidence, name: str) -> SensitiveFacts:
-    counter = Counter(evidence.rows, name, ~evidence.released.suppressed)
+    counter = Counter(Rows.from_view(evidence.released), name, ~evidence.released.suppressed)
     parts = [_worst(counts, name) for counts in counter.chunks(evidence.released.classes)]
     distinct, spread, share, distance, alike, exposed = (np.array(column) for column in zip(*parts, strict=True))
     return SensitiveFacts(

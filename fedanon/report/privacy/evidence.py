@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.anonymizers.base import Anonymizer
 from fedanon.attacks.context import AttackContext
 from fedanon.attacks.suite import AttackReport, run_attacks, select_attacks
-from fedanon.data.cells import Cells
 from fedanon.data.schema import Schema
 from fedanon.data.table import Table
 from fedanon.errors import FedanonError
 from fedanon.fields import build
 from fedanon.io.manifest import Manifest, file_sha256
-from fedanon.io.release_file import ReleasedFrame, read_release
-from fedanon.privacy.base import Rows
+from fedanon.io.release_file import read_release
 from fedanon.privacy.models.population import Population
 from fedanon.release.reconstruction import reconstruct
 from fedanon.release.release import Release
-from fedanon.release.released import cells_of_classes
 from fedanon.release.verdicts import Promise, Verdict, claimed_models, evaluate_claim
+from fedanon.release.view import FileView
+from fedanon.types import IndexArray, IntArray
 
 #: seed of the attacks
 SEED = 0
@@ -51,7 +49,7 @@ class ReleaseEvidence:
 
     path: Path
     schema: Schema
-    released: ReleasedFrame
+    released: FileView
     manifest: Manifest | None = None
     table: Table | None = None
     required: Sequence[Promise] = ()
@@ -61,8 +59,12 @@ class ReleaseEvidence:
     @classmethod
     def from_file(cls, path: Path, schema: Schema, **more: Any) -> ReleaseEvidence:
         """Read the release and its manifest."""
+        manifest, table = Manifest.beside(path), more.get("table")
         released = read_release(path, schema, also=schema.published)
-        return cls(path, schema, released, Manifest.beside(path), **more)
+        ordered = manifest is None or manifest.keeps_order
+        if table is not None and ordered and len(table) == len(released):
+            released = replace(released, persons=table.persons)
+        return cls(path, schema, released, manifest, **more)
 
     # ---- people and classes ---------------------------------------------------------------------
 
@@ -74,24 +76,19 @@ class ReleaseEvidence:
         return self.table if same and ordered else None
 
     @property
-    def persons(self) -> NDArray[Any] | None:
-        """The person of every row, if the original identifies them."""
-        return None if self.matched is None else self.matched.persons
+    def persons(self) -> IntArray | None:
+        """The person of every row, where the original says."""
+        return self.released.persons
 
     @property
     def counts_people(self) -> bool:
-        """Whether people are counted: they are known, or every row is a person."""
-        return self.persons is not None or self.schema.person_id is None
+        """Whether people are counted: they are known, or every row is one."""
+        return self.released.knows_people
 
-    @cached_property
-    def rows(self) -> Rows:
-        """The rows as privacy models see them."""
-        return Rows(self.released.frame, self.schema, self.persons)
-
-    @cached_property
-    def people(self) -> NDArray[np.int64]:
-        """Number of people in every class."""
-        return self.rows.people(self.released.classes)
+    @property
+    def people(self) -> IndexArray:
+        """People of every class."""
+        return self.released.people
 
     @property
     def n_people(self) -> int:
@@ -108,11 +105,6 @@ class ReleaseEvidence:
         """Number of rows of which nothing is published."""
         return int(self.released.suppressed.sum())
 
-    @cached_property
-    def cells(self) -> dict[str, Cells]:
-        """What is published of every class."""
-        return dict(cells_of_classes(self.released, self.schema))
-
     # ---- promises -------------------------------------------------------------------------------
 
     @cached_property
@@ -120,7 +112,7 @@ class ReleaseEvidence:
         """Verdicts on what is claimed and on what is required."""
         claimed = claimed_models(self.manifest.claim) if self.manifest else []
         models = [*claimed, *(model for model in self.required if model not in claimed)]
-        return evaluate_claim(self.released, self.schema, models, self.persons)
+        return evaluate_claim(self.released, models)
 
     @cached_property
     def sha256(self) -> str:
@@ -154,7 +146,7 @@ class ReleaseEvidence:
 
     @cached_property
     def release(self) -> Release | None:
-        """The release with its original, for metrics that need both."""
+        """The release beside its original, for metrics that need both."""
         return None if self.matched is None else reconstruct(self.released, self.matched)
 
     def attacked(self, on_attack: Callable[[str], None] = lambda _: None) -> AttackReport | None:

@@ -145,7 +145,7 @@ def column_losses(evidence: ReleaseEvidence) -> list[ColumnLoss]:
 def _column(
     evidence: ReleaseEvidence, attribute: Numeric | Categorical, measured: float | None, true: float | None
 ) -> ColumnLoss:
-    cells, classes = evidence.cells[attribute.name], evidence.released.classes
+    cells, classes = evidence.released.cells[attribute.name], evidence.released.classes
     by_class = np.append(_loss(cells, attribute), 1.0)
     hidden = np.append(is_suppressed(cells, attribute), True)
     # a suppressed row, whose label is -1, lost everything

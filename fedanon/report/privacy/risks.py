@@ -86,7 +86,7 @@ def journalist(evidence: ReleaseEvidence) -> Risk | None:
     population = evidence.population
     if population is None or not evidence.people.size:
         return None
-    matching = points_in_cells(population.points, *population.bounds(evidence.cells))
+    matching = points_in_cells(population.points, *population.bounds(evidence.released.cells))
     return _risk(evidence, 1.0 / np.maximum(matching, 1))
 
 

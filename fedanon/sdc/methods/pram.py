@@ -16,10 +16,10 @@ from fedanon.anonymizers import ANONYMIZERS
 from fedanon.data.cells import Cells, Nodes
 from fedanon.data.groups import Groups
 from fedanon.data.hierarchy import MISSING, Hierarchy
+from fedanon.data.readers import read_frame
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError
 from fedanon.fields import parameter
-from fedanon.io.csv import read_frame
 from fedanon.sdc.methods.base import Columns, categorical_names
 from fedanon.sdc.methods.keys import KeyMethod
 from fedanon.types import FloatArray, IntArray, Rng

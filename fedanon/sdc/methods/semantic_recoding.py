@@ -15,8 +15,8 @@ from fedanon.data.groups import Groups
 from fedanon.data.schema import Categorical, Numeric
 from fedanon.data.table import Table
 from fedanon.fields import parameter
+from fedanon.privacy.base import Claim
 from fedanon.privacy.models.k_anonymity import KAnonymity
-from fedanon.release.release import Claim
 from fedanon.sdc.methods.base import Columns
 from fedanon.sdc.methods.keys import ROUNDING, KeyMethod, keys_of
 from fedanon.types import BoolArray, FloatArray, IntArray, Rng

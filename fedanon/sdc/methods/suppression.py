@@ -28,8 +28,8 @@ from fedanon.data.schema import Categorical, Numeric
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError
 from fedanon.fields import listed, parameter
+from fedanon.privacy.base import Claim
 from fedanon.privacy.models.k_anonymity import KAnonymity
-from fedanon.release.release import Claim
 from fedanon.sdc.methods.base import Columns
 from fedanon.sdc.methods.keys import ROUNDING, SUPPRESSED, KeyMethod, Keys, keys_of, person_shares, sums
 from fedanon.types import AnyArray, BoolArray, FloatArray, IntArray, Rng

@@ -65,7 +65,7 @@ def test_one_record_moves_the_means_by_no_more_than_is_claimed(order: Order, pai
     np.testing.assert_array_equal(groups.sizes, others.sizes)  # sizes follow from n and k
     change = np.abs(after - before)
     assert (change <= 1 / groups.sizes[:, None]).all()
-    claimed = Sensitivity.of_means(groups, first.shape[1])
+    claimed = Sensitivity.from_groups(groups, first.shape[1])
     assert change.sum() <= claimed.l1
     assert np.sqrt(np.square(change).sum()) <= claimed.l2
 

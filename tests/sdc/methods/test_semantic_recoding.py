@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError, InfeasibleError
-from fedanon.privacy.models.k_anonymity import KAnonymity, people
+from fedanon.privacy.models.k_anonymity import KAnonymity
 from fedanon.sdc.methods.semantic_recoding import SemanticRecoding, merge_rare
 from tests.anonymizers.tables import tables
 from tests.sdc.methods.keyed import key_table, published
@@ -47,7 +47,7 @@ def test_k_is_reached_and_claimed(table: Table, k: int) -> None:
         return
     release = SemanticRecoding(k=k).anonymize(table, rng=0)
     assert release.claim == KAnonymity(k=k)
-    assert people(table, release.classes).min() >= k
+    assert release.classes.count_people(table.persons).min() >= k
     names = [c.name for c in table.columns]
     if table.missing == "error":
         texts = pd.DataFrame({c.name: own_texts(table, i) for i, c in enumerate(table.columns)})

@@ -1,4 +1,10 @@
-"""The checks of `fedanon verify`: a manifest against the file it describes, its schema, its origin."""
+"""Whether a released file is what it was said to be, and what it gives away: `fedanon check` and `fedanon verify`.
+
+:func:`check_release` reads the file alone (with the original at hand also loss and truth) and raises where a promise is
+broken; :class:`Verification` holds a manifest against the file it describes, its schema and its origin, and says of
+every point whether it holds. Both see the file as a :class:`fedanon.release.view.FileView` and compute nothing of their
+own: numbers are those of :mod:`fedanon.metrics`, verdicts those of :mod:`fedanon.release.verdicts`.
+"""
 
 from __future__ import annotations
 
@@ -7,22 +13,30 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from fedanon._version import __version__
-from fedanon.cli import options
+from fedanon.anonymizers import ANONYMIZERS
 from fedanon.data.hierarchy import MISSING
+from fedanon.data.readers import read_table
 from fedanon.data.schema import Categorical, Schema
 from fedanon.data.table import Table
-from fedanon.errors import ConfigError, FedanonError
+from fedanon.errors import ConfigError, FedanonError, PrivacyViolationError
+from fedanon.fields import build
 from fedanon.io.manifest import Manifest, file_sha256
 from fedanon.io.parquet import is_parquet
 from fedanon.io.parquet_source import ParquetSource
-from fedanon.io.release_file import ReleasedFrame, read_release, write_release
+from fedanon.io.release_file import read_release, write_release
+from fedanon.metrics import evaluate, evaluate_view
+from fedanon.metrics.information_loss import truthfulness
+from fedanon.privacy.base import PrivacyModel
+from fedanon.privacy.models.k_anonymity import KAnonymity
+from fedanon.privacy.requirements import models_of_claim
+from fedanon.release.reconstruction import reconstruct
+from fedanon.release.release import Release
 from fedanon.release.verdicts import Promise, Verdict, claimed_models, evaluate_claim
-
-if TYPE_CHECKING:
-    from fedanon.release.release import Release
+from fedanon.release.view import FileView
+from fedanon.sdc.methods.pipeline import Pipeline
 
 DOUBTS = {
     "people": "not checked: people can be counted only with --original",
@@ -31,8 +45,83 @@ DOUBTS = {
     "population": "not checked: the population file is not at hand",
     "mechanism": "not checked: it is a promise about how the release is made, which no file can show",
 }
-#: the parts a manifest tells of a file
+#: the sizes a manifest names
 SIZES = {"rows": "rows", "suppressed": "suppressed rows", "classes": "equivalence classes"}
+
+
+#: what a file shows, and what it shows beside its original
+VIEW_METRICS = ("k_reached", "average_class_size", "prosecutor_risk", "marketer_risk")
+ORIGINAL_METRICS = ("ncp", "ncp_published", "truthfulness", "linkage_expected", "linkage_expected_share", "il")
+
+
+# ---- the file, and what it promises --------------------------------------------------------------
+
+
+def check_release(
+    path: Path, schema: Schema, *, required: Sequence[PrivacyModel] = (), table: Table | None = None
+) -> dict[str, Any]:
+    """Metrics of a released file; raise PrivacyViolationError where it breaks its manifest's claim or ``required``.
+
+    Parameters
+    ----------
+    path : the released file; a manifest beside it is compared with it.
+    schema : of the original table.
+    required : what every class has to satisfy beside what the manifest claims.
+    table : the original, to count people and to measure loss, truth and linkage.
+    """
+    claim = _verified_claim(path)
+    claimed = models_of_claim(claim or {})
+    if not can_count_people(schema, table):
+        # what was claimed of people cannot be evaluated on rows, unless already the rows are too few
+        claimed = [model for model in claimed if model.refuted_by_rows]
+    models = [*required, *(model for model in claimed if model not in required)]
+    view = read_release(path, schema, also={getattr(model, "column", "") for model in models})
+    if table is not None and len(table) == len(view):
+        view = replace(view, persons=table.persons)
+    metrics: dict[str, Any] = {
+        "n": len(view),
+        "suppressed": int(view.suppressed.sum()),
+        "classes": view.classes.count,
+        **evaluate_view(view, VIEW_METRICS),
+    }
+    metrics["k_reached"] = int(metrics["k_reached"]) if view.classes.count else 0
+    if table is not None:
+        metrics |= evaluate(table, reconstruct(view, table), ORIGINAL_METRICS)
+    _refuse_broken(view, models)
+    return {**metrics, "manifest": claim}
+
+
+def can_count_people(schema: Schema, table: Table | None) -> bool:
+    """Whether promises about people can be evaluated: every row is one, or the original says who they are."""
+    return schema.person_id is None or table is not None
+
+
+def _verified_claim(path: Path) -> dict[str, Any] | None:
+    """The claim of the manifest beside the file; None if there is no manifest."""
+    manifest = Manifest.beside(path)
+    if manifest is None:
+        return None
+    if not manifest.is_of_file:
+        raise PrivacyViolationError(f"The file {path.name} is not the one its manifest describes (SHA-256 differs).")
+    return {"verified_hash": True, **manifest.claim}
+
+
+def _refuse_broken(view: FileView, models: Sequence[PrivacyModel]) -> None:
+    least = max((model.k for model in models if isinstance(model, KAnonymity)), default=0)
+    if view.classes.count and view.people.min() < least:
+        raise PrivacyViolationError(
+            f"The release does not reach k={least}: its smallest equivalence class holds {int(view.people.min())}."
+        )
+    for model in models:
+        if isinstance(model, KAnonymity):
+            continue
+        satisfied = model.satisfied_classes(view)
+        if not satisfied.all():
+            broken = f"{int((~satisfied).sum())} of {len(satisfied)} equivalence classes break it"
+            raise PrivacyViolationError(f"The release does not keep {model}: {broken}.")
+
+
+# ---- the manifest, point by point ----------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -110,7 +199,7 @@ class Verification:
         return found
 
     @cached_property
-    def released(self) -> ReleasedFrame:
+    def released(self) -> FileView:
         """The file, read."""
         return read_release(self.manifest.release, self.schema, also=self.schema.published)
 
@@ -137,7 +226,7 @@ class Verification:
         persons = None if self.original is None or not self.manifest.keeps_order else self._origin[0].persons
         if persons is not None and len(persons) != len(self.released):
             persons = None
-        for verdict in evaluate_claim(self.released, self.schema, self.models, persons):
+        for verdict in evaluate_claim(replace(self.released, persons=persons), self.models):
             yield _of_verdict(verdict)
 
     # ---- the original ---------------------------------------------------------------------------
@@ -153,12 +242,9 @@ class Verification:
             source = ParquetSource.open(self.original, schema)
             also = {getattr(model, "column", "") for model in self.models}
             return source.table(missing=missing, also=also), source.write_release
-        return options.read_table(self.original, schema, missing, self.encoding), write_release
+        return read_table(self.original, schema, missing=missing, encoding=self.encoding), write_release
 
     def _against_original(self) -> Iterator[Check]:
-        from fedanon.metrics.information_loss import truthfulness
-        from fedanon.release.reconstruction import reconstruct
-
         table, _ = self._origin
         same = table.sha256 == self.manifest.provenance["data_sha256"]
         yield _check(
@@ -170,7 +256,7 @@ class Verification:
         said = f"{share:.2%} of the published cells hold the original value"
         yield _check("truth", share == 1, said, said) if self._truthful else Check("truth", "open", said)
 
-    def _masked(self, table: Table, reconstruct: Callable[[ReleasedFrame, Table], Release]) -> tuple[Table, Release]:
+    def _masked(self, table: Table, reconstruct: Callable[[FileView, Table], Release]) -> tuple[Table, Release]:
         """The table with what a chain of methods masked as quasi-identifiers, and the release of it."""
         method = self._method
         seen = method.masked_table(table) if hasattr(method, "masked_table") else table
@@ -183,10 +269,6 @@ class Verification:
 
     @cached_property
     def _method(self) -> Any:
-        from fedanon.anonymizers import ANONYMIZERS
-        from fedanon.fields import build
-        from fedanon.sdc.methods.pipeline import Pipeline
-
         made = self.manifest.provenance
         if made["method"] == Pipeline.name:
             return Pipeline.from_provenance(made)

@@ -1,0 +1,136 @@
+"""PublishedView: what an observer sees of a published table, the one thing every number about it is computed from.
+
+A :class:`fedanon.release.release.Release` is a view, and so is a released file that was read back (:class:`FileView`).
+Two notions of "the rows published together" exist: ``groups`` are those the method formed; ``classes`` are the
+equivalence classes an attacker sees, the rows whose published quasi-identifiers are equal. Privacy is always evaluated
+on ``classes``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from fedanon.data.cells import Cells, parse_cells
+from fedanon.data.groups import Groups
+from fedanon.data.schema import Schema
+from fedanon.types import BoolArray, IndexArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class PublishedView:
+    """A published table.
+
+    Parameters
+    ----------
+    schema : of the table it was made from.
+    passthrough : the columns that are carried along unchanged.
+    groups : the groups the method formed; suppressed rows are in none.
+    cells : for every quasi-identifier, one cell per group.
+    persons : number of the person of each row, or None where a row is a person or people are not known. It is not
+        published; counts are of people where it is known.
+    in_group_order : whether rows are published group by group, so that their order says nothing about any record.
+    """
+
+    schema: Schema
+    passthrough: pd.DataFrame
+    groups: Groups
+    cells: Mapping[str, Cells]
+    persons: IntArray | None = field(default=None, kw_only=True, repr=False)
+    in_group_order: bool = field(default=False, kw_only=True)
+
+    def __len__(self) -> int:
+        return len(self.passthrough)
+
+    @property
+    def suppressed(self) -> BoolArray:
+        """Mask of the rows of which nothing is published."""
+        return self.groups.suppressed
+
+    @cached_property
+    def classes(self) -> Groups:
+        """The equivalence classes: rows whose published quasi-identifiers are equal."""
+        names = [a.name for a in self.schema.quasi_identifiers]
+        if not names or self.groups.count == 0:
+            return Groups.from_labels(np.where(self.suppressed, -1, 0))
+        equal = Groups.equal_rows(np.column_stack([self.cells[name].keys() for name in names]))
+        labels = np.append(equal.labels, np.int32(-1))[self.groups.labels]
+        return Groups.from_labels(labels)
+
+    @cached_property
+    def people(self) -> IndexArray:
+        """Number of people in every class, or of rows where people are not known."""
+        return self.classes.count_people(self.persons)
+
+    @property
+    def knows_people(self) -> bool:
+        """Whether people are counted: they are known, or every row is one."""
+        return self.persons is not None or self.schema.person_id is None
+
+    @property
+    def class_cells(self) -> dict[str, Cells]:
+        """What is published of every class."""
+        of_class = self.groups.labels[self.classes.first_rows]
+        return {name: cells.select(of_class) for name, cells in self.cells.items()}
+
+    def groups_of(self, name: str) -> Groups:
+        """The rows generalised together in one column."""
+        return self.groups
+
+
+@dataclass(frozen=True, eq=False)
+class FileView(PublishedView):
+    """A released file as anyone can read it: the texts, and what follows from them.
+
+    Classes are the rows with equal texts; cells are parsed column by column when they are first looked at.
+
+    Parameters
+    ----------
+    frame : the published columns as text, as many as were read; an empty cell is missing.
+    """
+
+    frame: pd.DataFrame = field(kw_only=True, repr=False)
+
+    @classmethod
+    def from_texts(cls, schema: Schema, frame: pd.DataFrame, suppressed: BoolArray) -> FileView:
+        """A view of the published columns as text; ``suppressed`` are the rows that publish nothing."""
+        names = [a.name for a in schema.quasi_identifiers]
+        codes = [pd.factorize(frame[name], sort=True)[0] for name in names]
+        equal = Groups.equal_rows(np.column_stack(codes) if codes else np.empty((len(frame), 0)))
+        classes = Groups.from_labels(np.where(suppressed, -1, equal.labels))
+        shown = frame[names].iloc[classes.first_rows]
+        return cls(schema, frame.drop(columns=names), classes, ParsedCells(schema, shown), frame=frame)
+
+    @cached_property
+    def classes(self) -> Groups:
+        """The rows with equal texts."""
+        return self.groups
+
+
+class ParsedCells(Mapping[str, Cells]):
+    """The cells of a file, parsed when they are first looked at.
+
+    Parameters
+    ----------
+    schema : declares the columns.
+    texts : of every quasi-identifier, one text per class.
+    """
+
+    def __init__(self, schema: Schema, texts: pd.DataFrame) -> None:
+        self._schema, self._texts = schema, texts
+        self._parsed: dict[str, Cells] = {}
+
+    def __getitem__(self, name: str) -> Cells:
+        if name not in self._parsed:
+            self._parsed[name] = parse_cells(self._texts[name], self._schema[name])
+        return self._parsed[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._texts.columns)
+
+    def __len__(self) -> int:
+        return self._texts.shape[1]
