@@ -1,0 +1,62 @@
+"""One number, one implementation: a release, its file and the report about it agree, people counted and not rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fedanon.anonymizers.mondrian.method import Mondrian
+from fedanon.data.schema import FreeText, Numeric, Role, Schema
+from fedanon.data.table import Table
+from fedanon.errors import PrivacyViolationError
+from fedanon.io.release_file import read_release, write_release
+from fedanon.metrics import evaluate, evaluate_view
+from fedanon.privacy.models.k_anonymity import KAnonymity
+from fedanon.release.verdicts import evaluate_claim
+from fedanon.report.privacy.evidence import ReleaseEvidence
+from fedanon.report.privacy.risks import prosecutor
+from fedanon.verification import VIEW_METRICS, check_release
+
+SCHEMA = Schema(
+    (FreeText("patient", Role.IDENTIFYING), Numeric("age", Role.QUASI_IDENTIFYING, 0, 99, True)), person_id="patient"
+)
+
+
+@pytest.fixture
+def visits() -> Table:
+    """Sixty visits of twenty people, some of whom come often."""
+    patient = np.repeat(np.arange(20), [1, 2, 3, 6] * 5)
+    return Table.from_frame(pd.DataFrame({"patient": patient, "age": 20 + patient * 3}).astype(str), SCHEMA)
+
+
+def test_a_file_shows_the_numbers_of_its_release(visits: Table, tmp_path: Path) -> None:
+    release = Mondrian(k=3).anonymize(visits, rng=0)
+    path = write_release(release, visits, tmp_path / "visits.csv")
+    ours = evaluate(visits, release, VIEW_METRICS)
+    assert ours["average_class_size"] == 20 / release.classes.count  # people, of whom there are 20, not rows
+    checked = check_release(path, SCHEMA, table=visits)
+    assert {name: checked[name] for name in ours} == pytest.approx(ours)
+    known = prosecutor(ReleaseEvidence.from_file(path, SCHEMA, table=visits))
+    assert known is not None
+    assert known.average == pytest.approx(ours["marketer_risk"])
+    assert known.highest == pytest.approx(ours["prosecutor_risk"])
+
+
+def test_without_the_original_rows_are_counted_and_promises_left_open(visits: Table, tmp_path: Path) -> None:
+    release = Mondrian(k=3).anonymize(visits, rng=0)
+    view = read_release(write_release(release, visits, tmp_path / "visits.csv"), SCHEMA)
+    assert not view.knows_people
+    assert evaluate_view(view, ["average_class_size"]) == {"average_class_size": 60 / view.classes.count}
+    kept, broken = evaluate_claim(view, [KAnonymity(k=3), KAnonymity(k=60)])
+    assert (kept.holds, kept.doubt) == (None, "people")
+    assert broken.holds is False
+
+
+def test_a_release_that_counts_other_people_is_rejected(visits: Table, tmp_path: Path) -> None:
+    release = replace(Mondrian(k=3).anonymize(visits, rng=0), persons=None)
+    with pytest.raises(PrivacyViolationError, match="other people"):
+        write_release(release, visits, tmp_path / "visits.csv")
