@@ -1,4 +1,4 @@
-"""Hostile clients: what the robust rule survives, whom the server names, and that no deployed node turns hostile."""
+"""Malicious nodes: what the robust rule survives, whom the server names, and that no deployed node turns malicious."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def enough_rows() -> Table:
     return load("adult").select_rows(np.arange(ROWS))
 
 
-def hostile(model: str = "lr", count: int = 3, **more: Any) -> RunSettings:
+def spoiled(model: str = "lr", count: int = 3, **more: Any) -> RunSettings:
     chosen = {"nodes": 10, "malicious": count, "strategy": "robust", "rounds": ROUNDS, "evaluate_every": ROUNDS}
     chosen["malicious_settings"] = more.pop("malicious_settings", {})
     return settings(model, **(chosen | more))
@@ -59,7 +59,7 @@ def hostile(model: str = "lr", count: int = 3, **more: Any) -> RunSettings:
 @lru_cache
 def prepared(model: str, seed: int) -> list[Node]:
     """Nodes that have released and encoded their rows; runs work on copies, which have learned nothing."""
-    chosen = hostile(model, seed=seed)
+    chosen = spoiled(model, seed=seed)
     return [make_node(sources.node_table(chosen, number), chosen, number) for number in range(10)]
 
 
@@ -72,26 +72,26 @@ def auc(chosen: RunSettings) -> float:
     return float(run(chosen).outcome.rounds[-1]["auc_pooled"])
 
 
-def test_the_kinds_of_tampering_are_those_of_the_specification() -> None:
+def test_the_kinds_of_attacks_are_those_of_the_specification() -> None:
     assert set(MALICIOUS_ATTACKS) == {*SPOILING, "backdoor"}
 
 
 @pytest.mark.parametrize("model", ["lr", "xgb"])
-@pytest.mark.parametrize("tampering", SPOILING)
-def test_three_of_ten_are_survived(model: str, tampering: str) -> None:
-    clean = auc(hostile(model, count=0))
+@pytest.mark.parametrize("attack", SPOILING)
+def test_three_of_ten_are_survived(model: str, attack: str) -> None:
+    clean = auc(spoiled(model, count=0))
     assert clean > 0.8
-    assert auc(hostile(model, malicious_attack=tampering)) > clean - 0.02  # 640 rows a client: seven know less than ten
+    assert auc(spoiled(model, malicious_attack=attack)) > clean - 0.02  # 640 rows per node: seven know less than ten
 
 
 def test_the_plain_mean_is_not() -> None:
-    assert auc(hostile(strategy="fedavg", count=1, max_move=0.0)) < 0.6
-    assert auc(hostile(strategy="fedavg", malicious_attack="gaussian")) < auc(hostile(malicious_attack="gaussian"))
+    assert auc(spoiled(strategy="fedavg", count=1, max_move=0.0)) < 0.6
+    assert auc(spoiled(strategy="fedavg", malicious_attack="gaussian")) < auc(spoiled(malicious_attack="gaussian"))
 
 
 @pytest.mark.parametrize("model", ["lr", "xgb"])
 def test_nan_is_refused_and_whoever_sends_it_is_named(model: str) -> None:
-    found = run(hostile(model, malicious_attack="nan"))
+    found = run(spoiled(model, malicious_attack="nan"))
     assert {entry["node"] for entry in found.outcome.rejected} == set(found.malicious)
     assert len(found.outcome.rejected) == 3 * ROUNDS
     named = {entry["node"]: entry for entry in found.outcome.suspects}
@@ -100,21 +100,21 @@ def test_nan_is_refused_and_whoever_sends_it_is_named(model: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "tampering"), [("lr", "sign_flip"), ("lr", "gaussian"), ("xgb", "scale"), ("xgb", "label_flip")]
+    ("model", "attack"), [("lr", "sign_flip"), ("lr", "gaussian"), ("xgb", "scale"), ("xgb", "label_flip")]
 )
-def test_hostile_clients_are_named(model: str, tampering: str) -> None:
-    found = run(hostile(model, malicious_attack=tampering))
+def test_malicious_nodes_are_named(model: str, attack: str) -> None:
+    found = run(spoiled(model, malicious_attack=attack))
     assert [entry["node"] for entry in found.outcome.suspects] == found.malicious
 
 
 @pytest.mark.parametrize("model", ["lr", "xgb"])
 @pytest.mark.parametrize("strategy", ["fedavg", "robust"])
 def test_a_clean_run_names_nobody(model: str, strategy: str) -> None:
-    assert run(hostile(model, count=0, strategy=strategy)).outcome.suspects == []
+    assert run(spoiled(model, count=0, strategy=strategy)).outcome.suspects == []
 
 
 @pytest.mark.parametrize("mode", ["record", "local"])
-def test_hostile_clients_of_private_training_answer_without_noise(mode: str) -> None:
+def test_malicious_nodes_of_private_training_answer_without_noise(mode: str) -> None:
     dp = {"mode": mode, "epsilon": 2.0, "clip": 2.0, "randomness": "seeded"}
     run = settings(rounds=2, malicious=1, malicious_attack="nan", strategy="robust", dp_settings=dp)
     found = simulate(run).outcome
@@ -123,7 +123,7 @@ def test_hostile_clients_of_private_training_answer_without_noise(mode: str) -> 
 
 
 def test_suspects_can_be_left_out() -> None:
-    chosen = hostile("xgb", malicious_attack="label_flip", strategy="fedavg", exclude_suspects=True)
+    chosen = spoiled("xgb", malicious_attack="label_flip", strategy="fedavg", exclude_suspects=True)
     found = run(chosen)
     assert {entry["node"] for entry in found.outcome.rejected} == set(found.malicious)
     assert {entry["reason"] for entry in found.outcome.rejected} == {"it is a suspect"}
@@ -131,7 +131,7 @@ def test_suspects_can_be_left_out() -> None:
 
 def test_a_backdoor_changes_what_the_trigger_gives() -> None:
     rates = {
-        (strategy, count): run(hostile(malicious_attack="backdoor", strategy=strategy, count=count)).outcome.rounds[-1]
+        (strategy, count): run(spoiled(malicious_attack="backdoor", strategy=strategy, count=count)).outcome.rounds[-1]
         for strategy, count in (("fedavg", 0), ("fedavg", 3), ("robust", 3))
     }
     planted = {key: scores["backdoor_rate"] for key, scores in rates.items()}
@@ -141,7 +141,7 @@ def test_a_backdoor_changes_what_the_trigger_gives() -> None:
 
 @pytest.mark.parametrize("model", ["lr", "xgb"])
 def test_the_same_seed_gives_the_same_run(model: str) -> None:
-    chosen = hostile(model, malicious_attack="gaussian", malicious_settings={"factor": 1.0})
+    chosen = spoiled(model, malicious_attack="gaussian", malicious_settings={"factor": 1.0})
     first, second = run(chosen), simulate(chosen)
     for one, other in zip(first.outcome.parameters, second.outcome.parameters, strict=True):
         assert np.array_equal(one, other)
@@ -150,7 +150,7 @@ def test_the_same_seed_gives_the_same_run(model: str) -> None:
 
 
 def test_evidence_survives_a_restart(tmp_path: Path) -> None:
-    chosen, half = (hostile(malicious_attack="gaussian", evaluate_every=1, rounds=rounds) for rounds in (ROUNDS, 2))
+    chosen, half = (spoiled(malicious_attack="gaussian", evaluate_every=1, rounds=rounds) for rounds in (ROUNDS, 2))
     simulate(half, checkpoints=tmp_path)
     resumed, whole = simulate(chosen, checkpoints=tmp_path).outcome, run(chosen).outcome
     assert resumed.suspects
@@ -158,8 +158,8 @@ def test_evidence_survives_a_restart(tmp_path: Path) -> None:
     assert all(np.array_equal(a, b) for a, b in zip(resumed.parameters, whole.parameters, strict=True))
 
 
-def test_hostile_clients_are_chosen_by_the_seed() -> None:
-    chosen = [malicious_numbers(hostile(seed=seed), 10) for seed in range(20)]
+def test_malicious_nodes_are_chosen_by_the_seed() -> None:
+    chosen = [malicious_numbers(spoiled(seed=seed), 10) for seed in range(20)]
     assert all(len(numbers) == 3 for numbers in chosen)
     assert {number for numbers in chosen for number in numbers} == set(range(10))
 
@@ -168,17 +168,17 @@ def test_hostile_clients_are_chosen_by_the_seed() -> None:
 
 
 def test_a_node_that_reads_the_settings_stays_honest() -> None:
-    """The client app of a hospital, which makes its own node, given a run config with hostile clients."""
+    """The client app of a hospital, which makes its own node, given a run config with malicious nodes."""
     outcomes = []
     for count in (0, 10):
-        chosen = hostile(count=count, malicious_attack="nan", strategy="fedavg")
+        chosen = spoiled(count=count, malicious_attack="nan", strategy="fedavg")
         outcomes.append(FederatedRun(LocalGrid(client_app(), chosen), chosen).run())
     honest, told = outcomes
     assert told.rejected == []
     assert all(np.array_equal(a, b) for a, b in zip(honest.parameters, told.parameters, strict=True))
 
 
-def test_the_client_side_does_not_know_of_tampering() -> None:
+def test_the_client_side_does_not_know_of_malicious_nodes() -> None:
     import subprocess
     import sys
 
@@ -204,12 +204,12 @@ def test_deployed_configurations_refuse_it(tmp_path: Path) -> None:
 
 def test_settings_that_cannot_be() -> None:
     with pytest.raises(ConfigError, match="There are 10 nodes; 11 of them cannot be malicious"):
-        simulate(hostile(count=11))
+        simulate(spoiled(count=11))
     with pytest.raises(UnknownComponentError, match=r"Unknown malicious attack 'sign_flop'\. Did you mean 'sign_flip'"):
-        simulate(hostile(malicious_attack="sign_flop"))
+        simulate(spoiled(malicious_attack="sign_flop"))
     with pytest.raises(ConfigError, match="'local' only"):
-        simulate(hostile(), engine="ray")
+        simulate(spoiled(), engine="ray")
     with pytest.raises(ConfigError, match="'kept_share' parameter of RobustMean must be a float >= 0 and <= 1"):
-        simulate(hostile(strategy_settings={"kept_share": 1.5}))
+        simulate(spoiled(strategy_settings={"kept_share": 1.5}))
     with pytest.raises(ConfigError, match=r"does not combine updates of the model 'xgb'\. Use 'fedavg' or 'robust'"):
-        simulate(hostile("xgb", strategy="krum"))
+        simulate(spoiled("xgb", strategy="krum"))
