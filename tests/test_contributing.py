@@ -13,6 +13,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from fedanon import (
     ANONYMIZERS,
@@ -28,6 +29,7 @@ from fedanon import (
 )
 from fedanon.anonymizers import Identity
 from fedanon.attacks import run_attacks, select_attacks
+from fedanon.cli.app import app
 from fedanon.harness.tasks import TASKS
 from fedanon.testing import (
     check_anonymizer,
@@ -128,3 +130,10 @@ def test_recipes_do_what_they_say() -> None:
     assert len(load_dataset("coffee")) == DATASETS["coffee"].rows
     task = TASKS["class_count"](dataset="coffee", method="mondrian", k=3)  # type: ignore[call-arg]
     assert task.run().measures == {"classes": 2.0}
+
+
+@pytest.mark.usefixtures("modules")
+def test_help_lists_what_is_registered() -> None:
+    shown = CliRunner().invoke(app, ["simulate", "--help"], env={"COLUMNS": "300"}).stdout
+    for registry in (MODELS, STRATEGIES):
+        assert ", ".join(registry.names()) in shown

@@ -25,6 +25,7 @@ from fedanon.cli import (
     tour,
     verify,
 )
+from fedanon.cli.options import ListingCommand
 
 app = typer.Typer(
     name="fedanon",
@@ -55,7 +56,7 @@ app.command("check")(check.check)
 app.command("verify")(verify.verify)
 app.command("attack")(attack.attack)
 app.command("compare")(compare.compare)
-app.command("simulate")(simulate.simulate)
+app.command("simulate", cls=ListingCommand)(simulate.simulate)
 app.command("tour")(tour.tour)
 app.command("methods")(listing.methods)
 app.add_typer(experiment.app, name="experiment")

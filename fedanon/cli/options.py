@@ -5,10 +5,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import Field, fields
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
+import click
 import typer
+from typer.core import TyperCommand
 
 from fedanon.errors import ConfigError
 from fedanon.fields import default_of, describe, takes_table, warn_renamed
@@ -48,6 +51,27 @@ def takes_run_settings(*names: str, **defaults: Any) -> Callable[[Command], Comm
         return run
 
     return decorate
+
+
+#: the registries whose names a help text may list, by the word in braces that stands for them
+LISTED = {"models": "fedanon.models:MODELS", "strategies": "fedanon.learning.strategies:STRATEGIES"}
+
+
+class ListingCommand(TyperCommand):
+    """A command whose help lists what is registered: ``{models}`` in an option's help becomes their names.
+
+    The registries are filled only when the help is shown, so that `fedanon --help` stays instant.
+    """
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Fill in the names, then show the help as ever."""
+        for option in self.params:
+            text = getattr(option, "help", None) or ""
+            for word in [word for word in LISTED if f"{{{word}}}" in text]:
+                module, _, name = LISTED[word].partition(":")
+                names = getattr(import_module(module), name).names()
+                option.help = text = text.replace(f"{{{word}}}", ", ".join(names))  # type: ignore[attr-defined]
+        super().format_help(ctx, formatter)
 
 
 def setting_option(name: str) -> Any:

@@ -63,11 +63,11 @@ class RunSettings:
         group=METHOD,
     )
     method_settings: Settings = parameter({}, help="a parameter of the method", group=METHOD, option="--set")
-    model: str = parameter("lr", help="model every node trains, such as lr, xgb or mlp", group=TRAINING)
+    model: str = parameter("lr", help="model every node trains: {models}", group=TRAINING)
     model_settings: Settings = parameter({}, help="a parameter of the model", group=TRAINING)
     strategy: str = parameter(
         "fedavg",
-        help="how the server combines updates, such as fedavg, fedprox, fedmedian or robust",
+        help="how the server combines updates: {strategies}",
         group=TRAINING,
         prepares=False,
     )
