@@ -44,6 +44,12 @@ def parameter(
     return field(default=default, metadata=metadata)
 
 
+def same_field(component: type[Any], name: str, **changes: Any) -> Any:
+    """Declare a field like that of another dataclass; ``changes`` are arguments of :func:`parameter`."""
+    entry = _fields(component)[name]
+    return parameter(**{"default": default_of(entry), **entry.metadata, **changes})
+
+
 def default_of(entry: Field[Any]) -> Any:
     """The value of a field that is not given; ``MISSING`` where one must be."""
     return entry.default if entry.default_factory is MISSING else entry.default_factory()
@@ -188,6 +194,12 @@ def stored_form(component: Any) -> dict[str, Any]:
     """
     values = {stored_name(entry): getattr(component, entry.name) for entry in fields(component)}
     return {name: stored_text(v) if isinstance(v, Mapping) else v for name, v in values.items()}
+
+
+def stored_settings(component: type[Any], settings: Settings) -> dict[str, Any]:
+    """The settings of a component under the oldest names of its fields."""
+    known = _fields(component)
+    return {stored_name(known[name]) if name in known else name: value for name, value in settings.items()}
 
 
 def stored_text(settings: Settings) -> str:

@@ -73,6 +73,10 @@ class Registry(Generic[T]):
         """Accept ``old`` for the component ``new``, with a warning; the old name is not listed."""
         self._aliases[old] = new
 
+    def stored_name(self, name: str) -> str:
+        """The former name of a component that was renamed: hashes of stored results were made with it."""
+        return next((old for old, new in self._aliases.items() if new == name), name)
+
     def names(self) -> list[str]:
         """All registered names, sorted."""
         self._discover()

@@ -11,6 +11,7 @@ import typer
 from fedanon.cli import options
 from fedanon.cli.output import console, print_json, print_markdown, print_table
 from fedanon.errors import ConfigError
+from fedanon.fields import warn_renamed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -121,22 +122,26 @@ def status(file: File, output: Folder = None, as_json: options.Json = False) -> 
 @app.command()
 def show(
     results: Results,
-    measures: Annotated[str | None, typer.Option(help="These measures a,b,c, or `all`; else the main ones.")] = None,
+    metrics: Annotated[str | None, typer.Option(help="These metrics a,b,c, or `all`; else the main ones.")] = None,
     grid: Annotated[str | None, typer.Option(help="Only this grid.")] = None,
     k: Annotated[int | None, typer.Option("--k", help="Only this k, and methods without k.")] = None,
     lost: Annotated[bool, typer.Option("--lost", help="Differences to the baseline, seed by seed.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="As a Markdown table.")] = False,
     as_json: options.Json = False,
+    measures: Annotated[str | None, typer.Option(hidden=True, help="Former name of --metrics.")] = None,
 ) -> None:
-    """The numbers of an experiment: means over seeds with 95 % intervals."""
+    """Show the numbers of an experiment: means over seeds with 95 % intervals."""
     from fedanon.harness.frames import against_baseline, summary, wide
     from fedanon.harness.result_set import read_results
     from fedanon.report.grouping import with_series
     from fedanon.report.tables import key_metrics
 
+    if measures is not None:
+        warn_renamed("--measures", "--metrics")
+        metrics = measures
     found = read_results(_existing(results))
     frame = _only(found.results, "grid", grid)
-    named = measures.split(",") if measures not in (None, "all") else []
+    named = metrics.split(",") if metrics not in (None, "all") else []
     frame = _only(frame, "measure", *named) if named else frame
     if k is not None:
         frame = frame[frame["k"].isna() | frame["k"].eq(k).fillna(False)]
@@ -151,7 +156,7 @@ def show(
         return
     for name, part in table.groupby("grid", sort=False):
         everything = list(dict.fromkeys(part["measure"]))
-        wanted = named or (everything if measures == "all" else key_metrics(part))
+        wanted = named or (everything if metrics == "all" else key_metrics(part))
         shown = _readable(wide(part[part["measure"].isin(wanted)]), wanted)
         if markdown:
             print_markdown(list(shown.columns), _plain(shown))
@@ -159,10 +164,10 @@ def show(
             print_frame(f"{found.manifest['title']}: {name}{', differences to the baseline' * lost}", shown)
 
 
-def _readable(table: pd.DataFrame, measures: list[str]) -> pd.DataFrame:
-    """Measures in the order asked for, and of the coordinates those that tell one row from another."""
-    there = [name for name in measures if name in table and table[name].notna().any()]
-    place = [name for name in table.columns if name not in measures and name not in HIDDEN]
+def _readable(table: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
+    """The metrics in the order asked for, and of the coordinates those that tell one row from another."""
+    there = [name for name in metrics if name in table and table[name].notna().any()]
+    place = [name for name in table.columns if name not in metrics and name not in HIDDEN]
     return table[[n for n in place if n == "label" or len(set(table[n].astype(str))) > 1] + there]
 
 

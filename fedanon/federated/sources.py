@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-from flwr.app import Context
 from numpy.typing import NDArray
 
 from fedanon.data.partition import parse_partition
@@ -16,6 +16,9 @@ from fedanon.data.table import Table
 from fedanon.datasets import load
 from fedanon.errors import ConfigError
 from fedanon.learning.settings import RunSettings
+
+if TYPE_CHECKING:
+    from flwr.app import Context
 
 #: a data set that comes in parts keeps them
 STORED = "stored"
@@ -52,7 +55,7 @@ def n_parts(settings: RunSettings) -> int:
     return len(partition_rows(settings.dataset, settings.partition, settings.nodes, settings.seed))
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=8)
 def whole_table(dataset: str) -> Table:
     """A data set, loaded once per process."""
     return load(dataset)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from fedanon._version import __version__
 from fedanon.errors import DataError
-from fedanon.harness.tasks.base import Outcome, Task
+from fedanon.harness.tasks import TASKS
+from fedanon.harness.tasks.base import CellResult, Task
 from fedanon.io.atomic import atomic_write
 
 
@@ -34,10 +35,10 @@ class Cell:
 
     @cached_property
     def key(self) -> str:
-        """Names the result. Grid and label are left out: they do not change a number."""
+        """The name of the result. Grid and label are no part of it: they do not change a number."""
         content = {
-            "task": self.kind,
-            "parameters": asdict(self.task),
+            "task": TASKS.stored_name(self.kind),
+            "parameters": self.task.stored(),
             "data": self.task.data_hashes(),
             "version": __version__,
         }
@@ -46,7 +47,7 @@ class Cell:
     @property
     def coordinates(self) -> dict[str, Any]:
         """Where its numbers stand in a table of results."""
-        return {"grid": self.grid, "task": self.kind, "label": self.label, **asdict(self.task)}
+        return {"grid": self.grid, "task": TASKS.stored_name(self.kind), "label": self.label, **self.task.stored()}
 
     def describe(self) -> str:
         """For progress displays and lists of failures."""
@@ -59,10 +60,10 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredCell:
     """A finished cell: what it gave, how long it took, and the hash of the code that computed it."""
 
-    outcome: Outcome
+    result: CellResult
     seconds: float
     code: str
 
@@ -73,23 +74,26 @@ class CellStore:
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "cells"
 
-    def read(self, key: str) -> Stored | None:
+    def read(self, key: str) -> StoredCell | None:
         """A finished cell, or None."""
         try:
             content = json.loads((self.folder / f"{key}.json").read_text(encoding="utf-8"))
-            return Stored(_outcome(content["outcome"]), content["seconds"], content["code"])
+            return StoredCell(_read_result(content["outcome"]), content["seconds"], content["code"])
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             raise DataError(f"The result of cell {key} is damaged; remove its file and run again.") from None
 
-    def write(self, key: str, stored: Stored) -> None:
+    def write(self, key: str, cell: StoredCell) -> None:
         """Keep a finished cell."""
+        result = cell.result
+        outcome = {"measures": result.metrics, "curves": result.curves, "notes": result.notes}
+        content = {"outcome": outcome, "seconds": cell.seconds, "code": cell.code}
         self.folder.mkdir(parents=True, exist_ok=True)
-        atomic_write(self.folder / f"{key}.json", json.dumps(asdict(stored), indent=1) + "\n")
+        atomic_write(self.folder / f"{key}.json", json.dumps(content, indent=1) + "\n")
 
 
-def _outcome(content: dict[str, Any]) -> Outcome:
+def _read_result(content: dict[str, Any]) -> CellResult:
     # JSON has only texts as keys
     curves = {name: {int(number): value for number, value in c.items()} for name, c in content["curves"].items()}
-    return Outcome(dict(content["measures"]), curves, tuple(content["notes"]))
+    return CellResult(dict(content["measures"]), curves, tuple(content["notes"]))

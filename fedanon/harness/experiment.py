@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, Field, dataclass, field, fields
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.anonymizers.base import Anonymizer, takes_k
 from fedanon.errors import ConfigError, DataError
-from fedanon.fields import build, default_of
+from fedanon.fields import build, default_of, with_current_names
 from fedanon.harness.cells import Cell
 from fedanon.harness.comparison import Published, read_published
 from fedanon.harness.tasks import TASKS
@@ -119,8 +118,6 @@ def _experiment(content: dict[str, Any], text: str, name: str, folder: Path) -> 
 OWN_KEYS = frozenset({"name", "task", "methods", "adjust", "variants", "seeds"})
 #: keys of a method that are not a parameter of its task
 METHOD_KEYS = frozenset({"name", "label", "set", "seeds"})
-#: parameters that take a table in TOML and JSON text in a task
-NESTED = ("model_settings", "strategy_settings", "tampering_settings", "dp_settings")
 #: names for several methods at once
 GROUPS = ("all", "mixed", "perturbative")
 SWEPT = "sweeps"
@@ -133,9 +130,11 @@ def expand(grid: Mapping[str, Any]) -> list[Cell]:
     if not isinstance(kind, str):
         raise ConfigError(f"The grid {name!r} names no task. Tasks: {', '.join(TASKS.names())}.")
     task = TASKS[kind]
+    grid = with_current_names(task, grid)
     _refuse_unknown(name, set(grid) - OWN_KEYS, task)
     cells = []
     for method in _methods(name, task, grid):
+        method = with_current_names(task, method)
         _refuse_unknown(name, set(method) - METHOD_KEYS, task)
         try:
             cells += [Cell(name, kind, _label(method), one) for one in _tasks(task, grid, method)]
@@ -174,7 +173,7 @@ def _is_in(group: str, method: type[Anonymizer], adjusted: bool) -> bool:
 
 
 def _refuse_unknown(grid: str, given: set[str], task: type[Task]) -> None:
-    known = {entry.name for entry in fields(task)} - {"method", "settings", "seed"}
+    known = {entry.name for entry in fields(task)} - {"method", "method_settings", "seed"}
     unknown = sorted(given - known)
     if unknown:
         raise ConfigError(f"Grid {grid!r}: unknown key {', '.join(unknown)}. Known: {', '.join(sorted(known))}.")
@@ -186,28 +185,28 @@ def _label(method: Mapping[str, Any]) -> str:
 
 def _tasks(task: type[Task], grid: Mapping[str, Any], method: Mapping[str, Any]) -> Iterator[Task]:
     values = {key: value for key, value in {**grid, **method}.items() if key not in OWN_KEYS | METHOD_KEYS}
-    axes = {key: _axis(key, value) for key, value in values.items()}
+    known = {entry.name: entry for entry in fields(task)}
+    axes = {key: _axis(known[key], value) for key, value in values.items()}
     axes["seed"] = _seeds(method.get("seeds", grid.get("seeds", 1)))
     fixed: dict[str, Any] = {}
-    if method:
+    if issubclass(task, MethodTask) and method:
         fixed = {"method": method["name"]}
-        axes["settings"] = [json.dumps(one, sort_keys=True) for one in combinations(method.get("set", {}))]
-        if issubclass(task, MethodTask) and not takes_k(task.component(method["name"])):
+        axes["method_settings"] = combinations(method.get("set", {}))
+        if not takes_k(task.registry(method["name"])[method["name"]]):
             axes["k"] = [None]
     for chosen in product(*axes.values()):
         yield build(task, fixed | dict(zip(axes, chosen, strict=True)))
 
 
-def _axis(key: str, value: Any) -> list[Any]:
-    if key == "measures" and isinstance(value, list):
+def _axis(entry: Field[Any], value: Any) -> list[Any]:
+    """The values of one axis; a field tagged ``joined`` takes a whole list as one value."""
+    if not isinstance(value, list):
+        return [value]
+    if entry.metadata.get("joined"):
         return [",".join(value)]
-    if key in NESTED:
-        return [json.dumps(entry, sort_keys=True) for entry in (value if isinstance(value, list) else [value])]
-    if isinstance(value, list):
-        if not value:
-            raise ConfigError(f"The list {key} is empty.")
-        return value
-    return [value]
+    if not value:
+        raise ConfigError(f"The list {entry.name} is empty.")
+    return value
 
 
 def _seeds(value: Any) -> list[int]:

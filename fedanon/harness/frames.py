@@ -1,4 +1,4 @@
-"""Tidy tables of an experiment's numbers: one row a number, in the order of the experiment's file."""
+"""Tidy tables of an experiment's numbers: one row per number, in the order of the experiment's file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from fedanon.harness.cells import Cell
-from fedanon.harness.tasks.base import Outcome
+from fedanon.harness.tasks.base import CellResult
 
 #: coordinates every table shows; others are shown where they vary
 CORE = ("grid", "task", "dataset", "label", "method", "settings", "k", "model", "seed")
@@ -19,30 +19,30 @@ HIDDEN = ("measures",)
 WITHIN = ("cell", "seed", "value", "round")
 
 
-def results_frame(finished: Iterable[tuple[Cell, Outcome]]) -> pd.DataFrame:
+def results_frame(finished: Iterable[tuple[Cell, CellResult]]) -> pd.DataFrame:
     """Columns: coordinates, cell, measure, value."""
-    return _frame(finished, lambda o: [{"measure": name, "value": v} for name, v in o.measures.items()])
+    return _frame(finished, lambda result: [{"measure": name, "value": v} for name, v in result.metrics.items()])
 
 
-def curves_frame(finished: Iterable[tuple[Cell, Outcome]]) -> pd.DataFrame:
+def curves_frame(finished: Iterable[tuple[Cell, CellResult]]) -> pd.DataFrame:
     """Columns: coordinates, cell, measure, round, value."""
 
-    def rows(outcome: Outcome) -> list[dict[str, Any]]:
-        curves = outcome.curves.items()
+    def rows(result: CellResult) -> list[dict[str, Any]]:
+        curves = result.curves.items()
         return [{"measure": name, "round": r, "value": v} for name, curve in curves for r, v in curve.items()]
 
     return _frame(finished, rows)
 
 
 def _frame(
-    finished: Iterable[tuple[Cell, Outcome]], rows_of: Callable[[Outcome], list[dict[str, Any]]]
+    finished: Iterable[tuple[Cell, CellResult]], rows_of: Callable[[CellResult], list[dict[str, Any]]]
 ) -> pd.DataFrame:
     finished = list(finished)
     shown = _shown_columns([cell.coordinates for cell, _ in finished])
     rows: list[dict[str, Any]] = []
-    for cell, outcome in finished:
+    for cell, result in finished:
         place = {name: cell.coordinates.get(name) for name in shown} | {"cell": cell.key}
-        rows += [place | row for row in rows_of(outcome)]
+        rows += [place | row for row in rows_of(result)]
     frame = pd.DataFrame(rows)
     if "k" in frame:
         frame["k"] = frame["k"].astype("Int64")  # methods without k have none
@@ -76,7 +76,7 @@ def against_baseline(frame: pd.DataFrame, baseline: str) -> pd.DataFrame:
 
 
 def wide(table: pd.DataFrame) -> pd.DataFrame:
-    """A summary with one row a place and one column a measure, texts such as '0.8242 ± 0.0032'."""
+    """A summary with one row per place and one column per metric, texts such as '0.8242 ± 0.0032'."""
     place = [n for n in table.columns if n not in ("measure", "mean", "sd", "n", "low", "high")]
     texts = table.assign(text=[_with_interval(m, h) for m, h in zip(table["mean"], table["high"], strict=True)])
     order = list(dict.fromkeys(table["measure"]))

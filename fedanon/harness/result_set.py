@@ -1,7 +1,7 @@
 """A result set: tidy tables and a manifest in one folder. The same cells give the same bytes, whenever they ran.
 
-results.csv, results.parquet     one row a number
-curves.csv, curves.parquet       one row a number and round, where there are rounds
+results.csv, results.parquet     one row per number
+curves.csv, curves.parquet       one row per number and round, where there are rounds
 comparison.csv                   published beside ours, where something is published
 manifest.json                    experiment, versions, data, machine, seeds, failures; timings are only here
 cells/                           the finished cells, from which a run goes on
@@ -21,7 +21,7 @@ from typing import Any
 import pandas as pd
 
 from fedanon.errors import DataError
-from fedanon.harness.cells import Cell, CellStore, Stored
+from fedanon.harness.cells import Cell, CellStore, StoredCell
 from fedanon.harness.comparison import with_published
 from fedanon.harness.experiment import Experiment
 from fedanon.harness.frames import curves_frame, results_frame
@@ -79,8 +79,8 @@ def write_results(
     store = CellStore(folder)
     stored = [(cell, store.read(cell.key)) for cell in experiment.cells]
     finished = [(cell, found) for cell, found in stored if found is not None]
-    outcomes = [(cell, found.outcome) for cell, found in finished]
-    results, curves = results_frame(outcomes), curves_frame(outcomes)
+    found_results = [(cell, found.result) for cell, found in finished]
+    results, curves = results_frame(found_results), curves_frame(found_results)
     folder.mkdir(parents=True, exist_ok=True)
     _write_table(folder, "results", results)
     _write_table(folder, "curves", curves)
@@ -98,7 +98,7 @@ def _earlier_run(folder: Path) -> dict[str, Any]:
 
 
 def _manifest(
-    experiment: Experiment, finished: list[tuple[Cell, Stored]], failures: Mapping[str, str]
+    experiment: Experiment, finished: list[tuple[Cell, StoredCell]], failures: Mapping[str, str]
 ) -> dict[str, Any]:
     cells = {cell.key: cell for cell in experiment.cells}
     data: dict[str, str] = {}

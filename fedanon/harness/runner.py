@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from fedanon.harness.cells import Cell, CellStore, Stored
+from fedanon.harness.cells import Cell, CellStore, StoredCell
 from fedanon.harness.experiment import Experiment
 from fedanon.harness.provenance import code_hash
 from fedanon.harness.result_set import write_results
@@ -71,14 +71,14 @@ def run(
     done = Run(total=len(cells), kept=len(cells) - len(missing))
     workers = workers or os.cpu_count() or 1
     over = over_processes if engine == "processes" else over_ray
-    for key, result in over([(key, cells[key].task) for key in missing], workers, stopped):
-        if result.outcome is None:
-            done.failures[key] = result.error
+    for key, finished in over([(key, cells[key].task) for key in missing], workers, stopped):
+        if finished.result is None:
+            done.failures[key] = finished.error
         else:
-            store.write(key, Stored(result.outcome, result.seconds, code_hash()))
+            store.write(key, StoredCell(finished.result, finished.seconds, code_hash()))
             done.computed += 1
         if on_cell:
-            on_cell(cells[key], result)
+            on_cell(cells[key], finished)
     done.interrupted = done.computed + done.kept + len(done.failures) < done.total
     done.seconds = time.perf_counter() - start
     facts = {"seconds": round(done.seconds, 1), "computed": done.computed, "workers": workers, "engine": engine}

@@ -17,7 +17,7 @@ from typing import Any
 
 from fedanon.anonymizers.block_engines import ray_cluster
 from fedanon.errors import FedanonError
-from fedanon.harness.tasks.base import Outcome, Task
+from fedanon.harness.tasks.base import CellResult, Task
 
 #: seconds after which one looks again whether to stop
 ASK_AGAIN = 0.1
@@ -86,9 +86,9 @@ def _handles_signals() -> bool:
 
 @dataclass(frozen=True)
 class Done:
-    """A finished task: an outcome, or what went wrong."""
+    """A finished task: its result, or what went wrong."""
 
-    outcome: Outcome | None
+    result: CellResult | None
     seconds: float
     error: str = ""
 
@@ -96,16 +96,16 @@ class Done:
 def compute(task: Task) -> Done:
     """Run a task; errors become text. A foreign error's own text may quote cells, so only its kind is kept."""
     start = time.perf_counter()
-    outcome, error = None, ""
+    result, error = None, ""
     try:
-        outcome = task.run()
+        result = task.run()
     except FedanonError as expected:
         error = str(expected)
     except Exception as foreign:
         error = f"internal error ({type(foreign).__name__}); run the cell alone with FEDANON_DEBUG=1"
         if os.environ.get("FEDANON_DEBUG"):
             raise
-    return Done(outcome, time.perf_counter() - start, error)
+    return Done(result, time.perf_counter() - start, error)
 
 
 def over_processes(

@@ -16,7 +16,7 @@ baseline = "original"
 name = "g"
 task = "release"
 dataset = "randhie"
-measures = ["ncp", "k_reached"]
+metrics = ["ncp", "k_reached"]
 k = [5]
 seeds = [0, 1]
 methods = ["mondrian", { name = "gfkmc" }, { name = "mdav", seeds = 1 }, { name = "identity", label = "original" }]
@@ -50,10 +50,10 @@ def test_run_status_show_diff_list(run: Run, file: Path) -> None:
 
     assert run("experiment", "status", file, "--json").json["finished"] == 6
 
-    rows = run("experiment", "show", folder, "--measures", "ncp", "--json").json
+    rows = run("experiment", "show", folder, "--metrics", "ncp", "--json").json
     assert [(row["label"], row["n"]) for row in rows] == [("mondrian", 2), ("gfkmc", 2), ("original", 2)]
     assert "±" in run("experiment", "show", file).out
-    lost = run("experiment", "show", file, "--lost", "--measures", "ncp", "--json").json
+    lost = run("experiment", "show", file, "--lost", "--metrics", "ncp", "--json").json
     assert lost[0]["mean"] == pytest.approx(rows[0]["mean"])  # the original loses nothing
 
     differs = run("experiment", "diff", file, "--json")
@@ -85,5 +85,5 @@ def test_bad_input(run: Run, file: Path, arguments: tuple[str, ...], message: st
 
 def test_what_results_do_not_hold_is_named(run: Run, file: Path) -> None:
     run("experiment", "run", file, "--workers", "1")
-    assert "no measure colour" in run("experiment", "show", file, "--measures", "colour").err
+    assert "no measure colour" in run("experiment", "show", file, "--metrics", "colour").err
     assert "no grid h" in run("experiment", "show", file, "--grid", "h").err

@@ -35,14 +35,14 @@ HOUR = """
 name = "instant"
 task = "release"
 dataset = "randhie"
-measures = ["ncp"]
+metrics = ["ncp"]
 k = [3, 4]
 methods = ["mondrian"]
 [[grid]]
 name = "an hour"
 task = "release"
 dataset = "randhie"
-measures = ["ncp"]
+metrics = ["ncp"]
 k = [3, 4, 5]
 methods = [{ name = "blocks", set = { seconds = 3600, block_size = 2000, workers = 2 } }]
 """
@@ -52,7 +52,7 @@ MANY = """
 [[grid]]
 task = "release"
 dataset = "randhie"
-measures = ["ncp", "linkage_expected"]
+metrics = ["ncp", "linkage_expected"]
 k = [2, 3, 4, 5, 6, 7, 8, 9, 10, 11]
 seeds = 2
 methods = ["mondrian"]

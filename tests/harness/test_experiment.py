@@ -93,7 +93,7 @@ def test_the_key_follows_what_decides_the_numbers() -> None:
         (GRID + "methods = [{ name = 'mondrian', colour = 1 }]\nk = 5", "unknown key colour"),
         (GRID + "methods = [{ name = 'mondrian', set = { colour = 1 } }]\nk = 5", "no parameter colour"),
         (GRID + "methods = ['mondrian']\nk = 5\nseeds = 0", "seeds must be"),
-        (GRID + "methods = ['mondrian']\nk = 5\nmeasures = ['nothing']", "Unknown metric"),
+        (GRID + "methods = ['mondrian']\nk = 5\nmetrics = ['nothing']", "Unknown metric"),
         (GRID + "methods = ['mondrian']\nk = 5" + GRID + "methods = ['mondrian']\nk = 5", "same name"),
         ("[[grid]]\nname='g'\ntask = 'elbow'\nmethods = ['das']", "its task has none"),
         (GRID + "methods = ['mondrian']\nk = 5\n[[published]]\nfile = 'none.csv'", "needs: grid, source"),
@@ -131,3 +131,41 @@ def test_the_experiments_of_the_repository_can_be_read(path: Path) -> None:
 def test_errors_are_typed() -> None:
     with pytest.raises(FedanonError):
         parse("grid = 3")
+
+
+OLD = """
+[[grid]]
+task = "hostile"
+methods = ["identity"]
+clients = 4
+hostile = [1, 2]
+tampering = "nan"
+tampering_settings = {}
+clients_per_round = 3
+"""
+
+
+def test_former_keys_give_the_same_cells_with_a_warning() -> None:
+    new = OLD
+    for old, name in (
+        ('"hostile"', '"malicious"'),
+        ("clients_per_round", "nodes_per_round"),
+        ("clients", "nodes"),
+        ("hostile =", "malicious ="),
+        ("tampering_settings", "malicious_settings"),
+        ("tampering", "malicious_attack"),
+    ):
+        new = new.replace(old, name)
+    with pytest.warns(FutureWarning, match="is now called"):
+        former = parse(OLD).cells
+    current = parse(new).cells
+    assert [cell.key for cell in former] == [cell.key for cell in current]
+    assert {cell.coordinates["hostile"] for cell in current} == {1, 2}
+
+
+def test_every_setting_of_a_run_is_an_axis_of_a_federation() -> None:
+    text = GRID.replace('"release"', '"federation"') + "methods = ['identity']\ntest_share = [0.2, 0.3]\nmalicious = 0"
+    usual, other = parse(text).cells
+    # settings that came after results were stored are no part of a cell's name unless they are chosen
+    assert not {"test_share", "min_replies", "hostile", "max_move"} & set(usual.coordinates)
+    assert other.coordinates["test_share"] == 0.3

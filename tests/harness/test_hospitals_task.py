@@ -33,13 +33,13 @@ def test_composition_by_hand() -> None:
 
 @pytest.mark.parametrize("method", ["mondrian", "federated_mondrian", "federated_reference"])
 def test_the_same_cell_gives_the_same_numbers(method: str) -> None:
-    task = HospitalsTask(dataset="randhie", method=method, k=10, clients=4)
-    first = task.run().measures
-    assert first == task.run().measures
+    task = HospitalsTask(dataset="randhie", method=method, k=10, nodes=4)
+    first = task.run().metrics
+    assert first == task.run().metrics
     assert 0 <= first["composition_alone"] <= first["composition"] <= 1
     assert first["homogeneity"] <= first["homogeneity_hospital"]
 
 
 def test_settings_of_a_method_of_a_federation_are_checked() -> None:
     with pytest.raises(ConfigError, match="k_local=9 is larger than k=5"):
-        HospitalsTask(method="federated_mondrian", k=5, settings='{"k_local": 9}')
+        HospitalsTask(method="federated_mondrian", k=5, method_settings={"k_local": 9})

@@ -16,18 +16,24 @@ COLUMNS = "income_ratio,bmi"
 
 def test_columns_rows_and_measures() -> None:
     task = MaskingTask(
-        dataset="nhanes", quasi=COLUMNS, complete=True, rows=300, method="additive_noise", settings='{"c": 0.2}', seed=4
+        dataset="nhanes",
+        quasi=COLUMNS,
+        complete=True,
+        rows=300,
+        method="additive_noise",
+        method_settings={"c": 0.2},
+        seed=4,
     )
     table = task.table()
     assert [column.name for column in table.columns] == COLUMNS.split(",")
     assert len(table) == 300
     assert not any(column.has_missing for column in table.columns)
-    found = task.run().measures
+    found = task.run().metrics
     again = evaluate(table, task.anonymizer().anonymize(table, rng=4), ["dld", "il2"])
     assert {name: found[name] for name in again} == again
     # E|N(0, c)| / sqrt 2 = sqrt(c / pi)
     assert found["il2"] == pytest.approx(np.sqrt(0.2 / np.pi), rel=0.06)
-    alone = replace(task, quasi="income_ratio").run().measures
+    alone = replace(task, quasi="income_ratio").run().metrics
     assert "gini_difference" not in alone  # noise gives negative incomes, of which there is no Gini
 
 
@@ -40,8 +46,8 @@ def test_complete_leaves_out_rows_only_when_told() -> None:
 
 def test_reverse_mapping_keeps_every_statistic_of_a_column() -> None:
     places = {"dataset": "randhie", "quasi": "income,mdeoff", "rows": 400}
-    before = StatisticsTask(**places).run().measures
-    after = StatisticsTask(**places, method="mdav", k=10, reverse_map=True).run().measures
+    before = StatisticsTask(**places).run().metrics
+    after = StatisticsTask(**places, method="mdav", k=10, reverse_map=True).run().metrics
     assert before["correlation of income"] == pytest.approx(1)
     for name, value in before.items():
         if not name.startswith("correlation"):

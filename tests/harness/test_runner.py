@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from fedanon.errors import DataError, InfeasibleError
-from fedanon.harness.cells import CellStore, Stored
+from fedanon.harness.cells import CellStore, StoredCell
 from fedanon.harness.experiment import Experiment, parse_experiment, read_experiment
 from fedanon.harness.result_set import read_results
 from fedanon.harness.runner import run
-from fedanon.harness.tasks.base import Outcome, Task
+from fedanon.harness.tasks.base import CellResult, Task
 from fedanon.harness.workers import over_processes
 
 SMOKE = Path(__file__).parents[2] / "experiments" / "smoke.toml"
@@ -62,14 +62,14 @@ class Accident(Task):
 
     kind: str = "fine"
 
-    def run(self) -> Outcome:
+    def run(self) -> CellResult:
         if self.kind == "dies":
             os.kill(os.getpid(), signal.SIGKILL)
         if self.kind == "infeasible":
             raise InfeasibleError("not on this table")
         if self.kind == "bug":
             raise ValueError("secret cell")
-        return Outcome({"value": float(self.seed)})
+        return CellResult({"value": float(self.seed)})
 
 
 def test_a_dead_worker_takes_no_other_task_with_it() -> None:
@@ -78,9 +78,9 @@ def test_a_dead_worker_takes_no_other_task_with_it() -> None:
     done = dict(over_processes(tasks, 2))
     assert sorted(done) == [str(i) for i in range(len(kinds))]
     for key, task in tasks:
-        outcome = done[key].outcome
+        outcome = done[key].result
         assert (outcome is not None) == (task.kind == "fine")
-        assert outcome is None or outcome.measures == {"value": task.seed}
+        assert outcome is None or outcome.metrics == {"value": task.seed}
     assert "died" in done["1"].error
     assert done["3"].error == "not on this table"
     assert "ValueError" in done["5"].error
@@ -101,8 +101,8 @@ def test_ray_gives_the_same_results(tmp_path: Path) -> None:
 
 def test_a_damaged_cell_is_named(tmp_path: Path) -> None:
     store = CellStore(tmp_path)
-    store.write("abc", Stored(Outcome({"x": 1.0}, {"y": {1: 2.0}}, ("note",)), 0.1, "code"))
-    assert store.read("abc") == Stored(Outcome({"x": 1.0}, {"y": {1: 2.0}}, ("note",)), 0.1, "code")
+    store.write("abc", StoredCell(CellResult({"x": 1.0}, {"y": {1: 2.0}}, ("note",)), 0.1, "code"))
+    assert store.read("abc") == StoredCell(CellResult({"x": 1.0}, {"y": {1: 2.0}}, ("note",)), 0.1, "code")
     (tmp_path / "cells" / "abc.json").write_text("{", encoding="utf-8")
     with pytest.raises(DataError, match="cell abc is damaged"):
         store.read("abc")
@@ -114,7 +114,7 @@ title = "killed"
 [[grid]]
 task = "release"
 dataset = "randhie"
-measures = ["ncp", "linkage_expected"]
+metrics = ["ncp", "linkage_expected"]
 k = [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]
 seeds = {seeds}
 methods = ["mondrian", "gfkmc", "tdg"]

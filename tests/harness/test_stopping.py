@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from fedanon.harness.tasks.base import Outcome, Task
+from fedanon.harness.tasks.base import CellResult, Task
 from fedanon.harness.workers import SIGNALS, handlers_kept, over_processes, stop_requests
 
 
@@ -57,9 +57,9 @@ def test_a_thread_can_run_but_is_never_stopped() -> None:
 class Sleep(Task):
     """Takes as many seconds as its seed says."""
 
-    def run(self) -> Outcome:
+    def run(self) -> CellResult:
         time.sleep(self.seed)
-        return Outcome({"slept": float(self.seed)})
+        return CellResult({"slept": float(self.seed)})
 
 
 def test_no_task_begins_after_a_stop_and_none_is_waited_for() -> None:

@@ -14,9 +14,9 @@ def frame(*requirements: str) -> pd.DataFrame:
     """One method at one k, as a result set holds it."""
     rows = []
     for require in requirements:
-        task = ReleaseTask(dataset="nhanes", method="mondrian", k=10, measures="ncp", require=require)
+        task = ReleaseTask(dataset="nhanes", method="mondrian", k=10, metrics="ncp", require=require)
         place = {"grid": "g", "task": "release", "label": "m", "method": "mondrian", "settings": "{}", "k": 10}
-        numbers = task.run().measures.items()
+        numbers = task.run().metrics.items()
         rows += [{**place, "require": require, "seed": 0, "measure": name, "value": value} for name, value in numbers]
     return with_series(pd.DataFrame(rows).astype({"k": "Int64"}))
 

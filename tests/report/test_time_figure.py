@@ -13,7 +13,7 @@ def frame(measures: str) -> pd.DataFrame:
     """Two methods at one k, as a result set holds them."""
     rows = []
     for method in ("mondrian", "tdg"):
-        task = ReleaseTask(dataset="nhanes", method=method, k=10, measures=measures)
+        task = ReleaseTask(dataset="nhanes", method=method, k=10, metrics=measures)
         place = {
             "grid": "g",
             "task": "release",
@@ -23,7 +23,7 @@ def frame(measures: str) -> pd.DataFrame:
             "k": 10,
             "seed": 0,
         }
-        rows += [{**place, "measure": name, "value": value} for name, value in task.run().measures.items()]
+        rows += [{**place, "measure": name, "value": value} for name, value in task.run().metrics.items()]
     return with_series(pd.DataFrame(rows).astype({"k": "Int64"}))
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fedanon.fields import parameter
 from fedanon.harness.tasks import TASKS
-from fedanon.harness.tasks.base import MethodTask, Outcome, majority_share, whole_table
+from fedanon.harness.tasks.base import CellResult, MethodTask, majority_share, whole_table
 from fedanon.models.centralized import fit_predict
 from fedanon.models.encoding import Encoding
 from fedanon.models.scores import classification_scores
@@ -36,13 +36,13 @@ class CentralTask(MethodTask):
     model: str = parameter("xgb", help="knn, rf, svm, xgb or lr")
     protocol: Literal["corrected", "as_published"] = parameter("corrected", help="fair, or as the thesis's code")
 
-    def run(self) -> Outcome:
+    def run(self) -> CellResult:
         """Accuracy, precision, recall and F1, plain and as means over both classes."""
         parts = self._as_published() if self.protocol == "as_published" else self._corrected()
         train_features, train_target, test_features, test_target = parts
         labels, probability = fit_predict(self.model, train_features, train_target, test_features)
         scores = classification_scores(test_target, labels, probability)
-        return Outcome(scores | {"majority_share": majority_share(self.dataset)})
+        return CellResult(scores | {"majority_share": majority_share(self.dataset)})
 
     def _as_published(self) -> Parts:
         table = whole_table(self.dataset)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fedanon.data.table import Table
 from fedanon.fields import parameter
 from fedanon.harness.tasks import TASKS
-from fedanon.harness.tasks.base import MethodTask, Outcome, whole_table
+from fedanon.harness.tasks.base import CellResult, MethodTask, whole_table
 from fedanon.release.release import Release
 from fedanon.types import IndexArray
 
@@ -30,32 +30,27 @@ class HospitalsTask(MethodTask):
     ``composition_alone`` the first class alone (Ganta, Kasiviswanathan & Smith 2008).
     """
 
-    clients: int = parameter(10, help="number of hospitals", at_least=2)
+    takes_joint: ClassVar[bool] = True
+
+    nodes: int = parameter(10, help="number of hospitals", at_least=2, aliases=("clients",))
     second: float = parameter(0.05, help="share of the rows that are at a second hospital", at_least=0, at_most=1)
 
-    @classmethod
-    def component(cls, method: str) -> type[Any]:
-        """The method by name: one for a single table, or a joint one."""
-        from fedanon.joint import JOINT_METHODS
-
-        return JOINT_METHODS[method] if method in JOINT_METHODS else super().component(method)
-
-    def run(self) -> Outcome:
+    def run(self) -> CellResult:
         """Deal out the rows, release, and attack."""
         table = whole_table(self.dataset)
         codes = pd.factorize(table.frame[table.schema.sensitive[0]].astype("string"))[0]
         home, other = self._attended(len(table))
-        rows_of = [np.flatnonzero((home == h) | (other == h)) for h in range(self.clients)]
+        rows_of = [np.flatnonzero((home == h) | (other == h)) for h in range(self.nodes)]
         releases = self._releases([table.select_rows(rows) for rows in rows_of])
         seen = [Seen.from_release(rows, codes[rows], release) for rows, release in zip(rows_of, releases, strict=True)]
         shared = np.flatnonzero(other >= 0)
-        return Outcome({**_homogeneity(seen), **_composition(seen, home[shared], other[shared], shared)})
+        return CellResult({**_homogeneity(seen), **_composition(seen, home[shared], other[shared], shared)})
 
     def _attended(self, n_rows: int) -> tuple[IndexArray, IndexArray]:
         """The hospital of every row, and its second one or -1."""
         rng = np.random.default_rng([self.seed, *b"hospitals"])
-        home = rng.permutation(n_rows) % self.clients
-        other = (home + 1 + rng.integers(self.clients - 1, size=n_rows)) % self.clients
+        home = rng.permutation(n_rows) % self.nodes
+        other = (home + 1 + rng.integers(self.nodes - 1, size=n_rows)) % self.nodes
         return home, np.where(rng.random(n_rows) < self.second, other, -1)
 
     def _releases(self, tables: Sequence[Table]) -> list[Release]:

@@ -12,7 +12,7 @@ from fedanon.data.table import Table
 from fedanon.errors import DataError
 from fedanon.fields import parameter
 from fedanon.harness.tasks import TASKS
-from fedanon.harness.tasks.base import MethodTask, Outcome, whole_table
+from fedanon.harness.tasks.base import CellResult, MethodTask, whole_table
 from fedanon.metrics import METRICS, evaluate
 from fedanon.release.release import Release
 from fedanon.sdc.masking import Masking
@@ -59,7 +59,7 @@ class ColumnsTask(MethodTask):
 
     def release(self, table: Table) -> Release:
         """Mask the table; the seed is the cell's own, so that the command line can reproduce the release."""
-        return Masking(self.method, self.method_settings(), self.reverse_map).release(table, self.seed)
+        return Masking(self.method, self.parameters(), self.reverse_map).release(table, self.seed)
 
 
 @TASKS.register("masking")
@@ -67,20 +67,22 @@ class ColumnsTask(MethodTask):
 class MaskingTask(ColumnsTask):
     """Loss and risk of masked columns; a metric that does not apply is omitted."""
 
-    measures: str = parameter(",".join(TABLE_28), help="metrics, separated by commas")
+    metrics: str = parameter(
+        ",".join(TABLE_28), help="metrics, separated by commas", aliases=("measures",), joined=True
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in self.measures.split(","):
+        for name in self.metrics.split(","):
             METRICS[name]
 
-    def run(self) -> Outcome:
+    def run(self) -> CellResult:
         """Compute the metrics of one release."""
         table = self.table()
         release = self.release(table)
-        measured = evaluate(table, release, self.measures.split(","))
+        measured = evaluate(table, release, self.metrics.split(","))
         kept = {name: value for name, value in measured.items() if not math.isnan(value)}
-        return Outcome(kept, notes=release.provenance.notes)
+        return CellResult(kept, notes=release.provenance.notes)
 
 
 # ---- statistics of every masked column -----------------------------------------------------------
@@ -105,7 +107,7 @@ def column_statistics(original: FloatArray, published: FloatArray) -> dict[str, 
 class StatisticsTask(ColumnsTask):
     """Statistics by column, such as ``mean of income``."""
 
-    def run(self) -> Outcome:
+    def run(self) -> CellResult:
         """Compute all statistics of all numeric columns; those that do not exist are omitted."""
         table = self.table()
         pair = numeric_pair(table, self.release(table))
@@ -117,4 +119,4 @@ class StatisticsTask(ColumnsTask):
             for name, before, after in zip(names, pair.original.T, pair.published.T, strict=True)
             for statistic, value in column_statistics(before, after).items()
         }
-        return Outcome({name: value for name, value in found.items() if not math.isnan(value)})
+        return CellResult({name: value for name, value in found.items() if not math.isnan(value)})

@@ -1,4 +1,4 @@
-"""Anonymise, then measure loss and risk: of one table, or as a mean over the clients of a partition."""
+"""Anonymise, then measure loss and risk: of one table, or as a mean over the nodes of a partition."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from typing import Any
 import numpy as np
 
 from fedanon.anonymizers.gfkmc.das import elbow
-from fedanon.data.partition import parse_partition
 from fedanon.data.table import Table
 from fedanon.datasets import load
-from fedanon.fields import parameter
+from fedanon.federated.sources import partition_rows
+from fedanon.fields import parameter, same_field
 from fedanon.harness.tasks import TASKS
-from fedanon.harness.tasks.base import WHOLE, MethodTask, Outcome, Task, whole_table
+from fedanon.harness.tasks.base import WHOLE, CellResult, MethodTask, Task, whole_table
+from fedanon.learning.settings import RunSettings
 from fedanon.metrics import METRICS, evaluate
 
-#: a measure of the making of a release; unlike the others it differs from run to run
+#: a metric of the making of a release; unlike the others it differs from run to run
 CPU_SECONDS = "cpu_seconds"
 
 
@@ -28,15 +29,22 @@ CPU_SECONDS = "cpu_seconds"
 class ReleaseTask(MethodTask):
     """Loss and risk of a method's releases.
 
-    A measure that does not apply to a table, such as IL without numeric columns, is left out.
+    A metric that does not apply to a table, such as IL without numeric columns, is left out.
     """
 
-    partition: str = parameter(WHOLE, help="whole, stored (the set's own parts), iid, dirichlet:ALPHA or by:COLUMN")
-    clients: int = parameter(10, help="number of clients of a partition", at_least=1)
-    measures: str = parameter(
-        "k_reached,ncp,linkage_expected_share", help=f"metrics, and {CPU_SECONDS} to time the releases; with commas"
+    partition: str = same_field(
+        RunSettings,
+        "partition",
+        default=WHOLE,
+        help="whole, stored (the set's own parts), iid, dirichlet:ALPHA or by:COLUMN",
     )
-
+    nodes: int = same_field(RunSettings, "nodes", help="number of nodes of a partition")
+    metrics: str = parameter(
+        "k_reached,ncp,linkage_expected_share",
+        help=f"metrics, and {CPU_SECONDS} to time the releases; with commas",
+        aliases=("measures",),
+        joined=True,
+    )
     require: str = parameter("", help="what classes keep beyond k, such as l=2:income,t=0.3:income")
 
     def __post_init__(self) -> None:
@@ -44,15 +52,15 @@ class ReleaseTask(MethodTask):
         for name in self._metrics():
             METRICS[name]
 
-    def method_settings(self) -> dict[str, Any]:
+    def parameters(self) -> dict[str, Any]:
         """The method's parameters, k and what is required beyond it among them."""
-        return super().method_settings() | ({"require": self.require} if self.require else {})
+        return super().parameters() | ({"require": self.require} if self.require else {})
 
     def _metrics(self) -> list[str]:
-        return [name for name in self.measures.split(",") if name != CPU_SECONDS]
+        return [name for name in self.metrics.split(",") if name != CPU_SECONDS]
 
-    def run(self) -> Outcome:
-        """Plain means over the clients, as the thesis has them."""
+    def run(self) -> CellResult:
+        """Plain means over the nodes, as in the thesis."""
         rows: list[dict[str, float]] = []
         notes: list[str] = []
         for number, table in enumerate(self._tables()):
@@ -60,34 +68,29 @@ class ReleaseTask(MethodTask):
             rng = self.seed if self.partition == WHOLE else np.random.default_rng([self.seed, number])
             begun = time.process_time()
             release = self.anonymizer().anonymize(table, rng=rng)
-            timed = {CPU_SECONDS: time.process_time() - begun} if CPU_SECONDS in self.measures.split(",") else {}
+            timed = {CPU_SECONDS: time.process_time() - begun} if CPU_SECONDS in self.metrics.split(",") else {}
             rows.append(evaluate(table, release, self._metrics()) | timed)
             notes += release.provenance.notes
         means = {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}
-        return Outcome({n: v for n, v in means.items() if not math.isnan(v)}, notes=tuple(dict.fromkeys(notes)))
+        return CellResult({n: v for n, v in means.items() if not math.isnan(v)}, notes=tuple(dict.fromkeys(notes)))
 
     def _tables(self) -> Iterator[Table]:
         if self.partition == "stored":
-            yield from (load(self.dataset, node=number) for number in range(self.clients))
+            yield from (load(self.dataset, node=number) for number in range(self.nodes))
             return
         table = whole_table(self.dataset)
         if self.partition == WHOLE:
             yield table
             return
-        wanted = None if self.partition.startswith("by:") else self.clients
-        rng = np.random.default_rng([self.seed, *b"partition"])
-        yield from (table.select_rows(rows) for rows in parse_partition(self.partition)(table, wanted, rng))
-
-
-# ---- How many groups the elbow of DAS finds in every numeric quasi-identifier (tables 6 ----------
+        yield from map(table.select_rows, partition_rows(self.dataset, self.partition, self.nodes, self.seed))
 
 
 @TASKS.register("elbow")
 @dataclass(frozen=True, kw_only=True)
 class ElbowTask(Task):
-    """Number of groups by column."""
+    """How many groups the elbow of DAS finds in every numeric quasi-identifier (table 6)."""
 
-    def run(self) -> Outcome:
-        """One measure a column, `groups age` and the like."""
+    def run(self) -> CellResult:
+        """One metric per column, `groups age` and the like."""
         columns = whole_table(self.dataset).columns
-        return Outcome({f"groups {c.name}": float(elbow(c.values)) for c in columns if c.values is not None})
+        return CellResult({f"groups {c.name}": float(elbow(c.values)) for c in columns if c.values is not None})
