@@ -105,8 +105,8 @@ def _privacy_parameters() -> list[inspect.Parameter]:
 
 
 def _parameter(name: str, hint: Any, option: Any, default: Any = None) -> inspect.Parameter:
-    kind = list[str] if takes_table(hint) else hint if hint in (int, float, bool) else str
-    annotation = Annotated[kind if default is not None else kind | None, option]
+    kind: Any = list[str] if takes_table(hint) else hint if hint in (int, float, bool) else str
+    annotation: Any = Annotated[kind if default is not None else kind | None, option]
     return inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=annotation)
 
 

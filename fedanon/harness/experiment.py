@@ -191,7 +191,7 @@ def _tasks(task: type[Task], grid: Mapping[str, Any], method: Mapping[str, Any])
     fixed: dict[str, Any] = {}
     if issubclass(task, MethodTask) and method:
         fixed = {"method": method["name"]}
-        axes["method_settings"] = combinations(method.get("set", {}))
+        axes["method_settings"] = list(combinations(method.get("set", {})))
         if not takes_k(task.registry(method["name"])[method["name"]]):
             axes["k"] = [None]
     for chosen in product(*axes.values()):

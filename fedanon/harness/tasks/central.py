@@ -8,9 +8,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from fedanon.federated.sources import whole_table
 from fedanon.fields import parameter
 from fedanon.harness.tasks import TASKS
-from fedanon.harness.tasks.base import CellResult, MethodTask, majority_share, whole_table
+from fedanon.harness.tasks.base import CellResult, MethodTask, majority_share
 from fedanon.models.centralized import fit_predict
 from fedanon.models.encoding import Encoding
 from fedanon.models.scores import classification_scores

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 from fedanon.errors import ConfigError
+from fedanon.federated.sources import whole_table
 from fedanon.fields import parameter, same_field
 from fedanon.harness.tasks import TASKS
 from fedanon.harness.tasks.base import (
@@ -15,7 +16,6 @@ from fedanon.harness.tasks.base import (
     majority_share,
     stored_component,
     table_hash,
-    whole_table,
 )
 from fedanon.learning.settings import ATTACK, RunSettings
 from fedanon.learning.strategies import STRATEGIES

@@ -11,9 +11,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fedanon.data.table import Table
+from fedanon.federated.sources import whole_table
 from fedanon.fields import parameter
 from fedanon.harness.tasks import TASKS
-from fedanon.harness.tasks.base import CellResult, MethodTask, whole_table
+from fedanon.harness.tasks.base import CellResult, MethodTask
 from fedanon.release.release import Release
 from fedanon.types import IndexArray
 

@@ -10,9 +10,10 @@ import numpy as np
 from fedanon.data.key_choice import complete_rows, sample_of, with_quasi_identifiers
 from fedanon.data.table import Table
 from fedanon.errors import DataError
+from fedanon.federated.sources import whole_table
 from fedanon.fields import parameter
 from fedanon.harness.tasks import TASKS
-from fedanon.harness.tasks.base import CellResult, MethodTask, whole_table
+from fedanon.harness.tasks.base import CellResult, MethodTask
 from fedanon.metrics import METRICS, evaluate
 from fedanon.release.release import Release
 from fedanon.sdc.masking import Masking

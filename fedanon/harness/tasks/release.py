@@ -13,10 +13,10 @@ import numpy as np
 from fedanon.anonymizers.gfkmc.das import elbow
 from fedanon.data.table import Table
 from fedanon.datasets import load
-from fedanon.federated.sources import partition_rows
+from fedanon.federated.sources import partition_rows, whole_table
 from fedanon.fields import parameter, same_field
 from fedanon.harness.tasks import TASKS
-from fedanon.harness.tasks.base import WHOLE, CellResult, MethodTask, Task, whole_table
+from fedanon.harness.tasks.base import WHOLE, CellResult, MethodTask, Task
 from fedanon.learning.settings import RunSettings
 from fedanon.metrics import METRICS, evaluate
 
