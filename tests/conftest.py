@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 
 import pytest
 from hypothesis import settings
+
+# workers, and the processes tests start, share compiled modules beside the kernels, instead of compiling all anew
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # no deadline: the first call of a kernel compiles it
 settings.register_profile("compiled", deadline=None)
