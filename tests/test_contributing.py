@@ -129,7 +129,7 @@ def test_recipes_do_what_they_say() -> None:
     assert found[1] == 0
     assert len(load_dataset("coffee")) == DATASETS["coffee"].rows
     task = TASKS["class_count"](dataset="coffee", method="mondrian", k=3)  # type: ignore[call-arg]
-    assert task.run().measures == {"classes": 2.0}
+    assert task.run().metrics == {"classes": 2.0}
 
 
 @pytest.mark.usefixtures("modules")

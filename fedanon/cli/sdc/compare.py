@@ -231,7 +231,7 @@ def draw_comparison(rows: pd.DataFrame, risk: str, loss: str, path: Path, *, lim
     # a variant is named at its first point, unless there are too many to read
     named = len(styles) <= MAX_NAMED
     drawn = [
-        series(method, styles[method], points, [variant] if named and variant != "plain" else [])
+        series(str(method), styles[method], points, [str(variant)] if named and variant != "plain" else [])
         for (method, variant), points in known.groupby(["method", "variant"], sort=False)
     ]
     front = known[pareto_front(known[risk], known[loss])].sort_values([risk, loss])
