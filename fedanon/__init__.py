@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fedanon.attacks import ATTACKS
     from fedanon.attacks.base import Attack
     from fedanon.attacks.context import AttackContext
-    from fedanon.data.readers import read_table
+    from fedanon.data.readers import READERS, read_table
     from fedanon.data.schema import Schema
     from fedanon.data.table import Table
     from fedanon.datasets import DATASETS
@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from fedanon.privacy.base import PrivacyModel
     from fedanon.release.gate import verify
     from fedanon.release.release import Release
+    from fedanon.release.view import PublishedView
+    from fedanon.verification import check_release
 else:
     __getattr__, __dir__ = lazy_exports(
         __name__,
@@ -67,6 +69,8 @@ else:
             "PRIVACY_MODELS": "fedanon.privacy",
             "PrivacyModel": "fedanon.privacy.base",
             "PrivacyViolationError": "fedanon.errors",
+            "PublishedView": "fedanon.release.view",
+            "READERS": "fedanon.data.readers",
             "Release": "fedanon.release.release",
             "RunSettings": "fedanon.learning.settings",
             "STRATEGIES": "fedanon.learning.strategies",
@@ -76,6 +80,7 @@ else:
             "Table": "fedanon.data.table",
             "UnknownComponentError": "fedanon.errors",
             "UpdateRejectedError": "fedanon.errors",
+            "check_release": "fedanon.verification",
             "evaluate": "fedanon.metrics",
             "load_dataset": "fedanon.datasets:load",
             "metric": "fedanon.metrics.base",
@@ -93,6 +98,7 @@ __all__ = [
     "METRICS",
     "MODELS",
     "PRIVACY_MODELS",
+    "READERS",
     "STRATEGIES",
     "Anonymizer",
     "Attack",
@@ -105,6 +111,7 @@ __all__ = [
     "Model",
     "PrivacyModel",
     "PrivacyViolationError",
+    "PublishedView",
     "Release",
     "RunSettings",
     "Schema",
@@ -114,6 +121,7 @@ __all__ = [
     "UnknownComponentError",
     "UpdateRejectedError",
     "__version__",
+    "check_release",
     "evaluate",
     "load_dataset",
     "metric",

@@ -22,6 +22,7 @@ REGISTRIES = {
     "fedanon.models": "fedanon.models:MODELS",
     "fedanon.strategies": "fedanon.learning.strategies:STRATEGIES",
     "fedanon.privacy_models": "fedanon.privacy:PRIVACY_MODELS",
+    "fedanon.readers": "fedanon.data.readers:READERS",
     "fedanon.tasks": "fedanon.harness.tasks:TASKS",
 }
 
