@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +12,7 @@ import typer
 
 from fedanon.cli import options
 from fedanon.cli.output import console, print_json, print_table
+from fedanon.errors import FedanonError
 
 if TYPE_CHECKING:
     from fedanon.learning.settings import RunSettings
@@ -75,31 +75,34 @@ def _plan(ks: Sequence[int], rounds: int, seed: int) -> Iterator[tuple[dict[str,
 def _run_all(plan: list[tuple[dict[str, Any], RunSettings]]) -> list[dict[str, Any]]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    # one thread a process: the processes share the cores already
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ.setdefault(name, "1")
+    from fedanon.harness.workers import over_processes
+
     results: dict[int, dict[str, Any]] = {}
     columns = (TextColumn("federations"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    workers = os.cpu_count() or 1
-    with (
-        Progress(*columns, console=console(stderr=True), transient=True) as progress,
-        ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool,
-    ):
-        task = progress.add_task("", total=len(plan))
-        jobs = {pool.submit(_simulate, settings): i for i, (_, settings) in enumerate(plan)}
-        for job in as_completed(jobs):
-            results[jobs[job]] = plan[jobs[job]][0] | job.result()
-            progress.advance(task)
+    tasks = [(str(i), _Federation(settings)) for i, (_, settings) in enumerate(plan)]
+    with Progress(*columns, console=console(stderr=True), transient=True) as progress:
+        bar = progress.add_task("", total=len(plan))
+        for key, done in over_processes(tasks, os.cpu_count() or 1):
+            if done.result is None:
+                raise FedanonError(f"A federation of the tour failed: {done.error}")
+            results[int(key)] = plan[int(key)][0] | done.result
+            progress.advance(bar)
     return [results[i] for i in sorted(results)]
 
 
-def _simulate(settings: RunSettings) -> dict[str, Any]:
-    import logging
+@dataclass(frozen=True)
+class _Federation:
+    """One federation of the tour, as a task for a process."""
 
-    from fedanon.federated.simulation import simulate
+    settings: RunSettings
 
-    logging.getLogger("fedanon").setLevel(logging.ERROR)
-    return simulate(settings).to_dict()
+    def run(self) -> dict[str, Any]:
+        import logging
+
+        from fedanon.federated.simulation import simulate
+
+        logging.getLogger("fedanon").setLevel(logging.ERROR)
+        return simulate(self.settings).to_dict()
 
 
 # ---- the plot ------------------------------------------------------------------------------------

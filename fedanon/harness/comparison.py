@@ -17,7 +17,7 @@ COLUMNS = ("measure", "published", "ours", "sd", "seeds", "difference", "relativ
 
 
 def with_published(results: pd.DataFrame, published: Iterable[Published]) -> pd.DataFrame:
-    """One row a published number: ours (mean over seeds), the difference, and whether it is within tolerance.
+    """One row per published number: ours (mean over seeds), the difference, and whether it is within tolerance.
 
     ``within`` is empty where no tolerance is stated. A number we have not got is empty, and not within a tolerance.
     """
@@ -37,7 +37,7 @@ def _compare(ours: pd.DataFrame, published: Published) -> pd.DataFrame:
     for place in published.table.to_dict("records"):
         where = {str(name): place[name] for name in published.coordinates}
         here = matching(ours, where)
-        given = [measure for measure in published.measures if not pd.isna(place[measure])]
+        given = [metric for metric in published.metrics if not pd.isna(place[metric])]
         rows += [{"grid": published.grid, **where, **_row(here, m, place[m], published)} for m in given]
     return pd.DataFrame(rows)
 
@@ -76,7 +76,7 @@ def between(ours: pd.DataFrame, theirs: pd.DataFrame, *, tolerance: float = 0.0)
 
 # ---- Published numbers ---------------------------------------------------------------------------
 
-#: columns of a published table that say where a number stands; every other column is a measure
+#: columns of a published table that say where a number stands; every other column is a metric
 COORDINATES = ("label", "dataset", "k", "model", "partition", "protocol", "strategy")
 
 
@@ -104,8 +104,8 @@ class Published:
     ----------
     grid : the grid whose numbers it compares with.
     source : where the numbers come from.
-    table : coordinates and measures, one row a place.
-    tolerances : by measure; a measure without one is shown but not judged.
+    table : coordinates and metrics, one row per place.
+    tolerances : by metric; a metric without one is shown but not judged.
     """
 
     grid: str
@@ -119,7 +119,7 @@ class Published:
         return [name for name in self.table.columns if name in COORDINATES]
 
     @property
-    def measures(self) -> list[str]:
+    def metrics(self) -> list[str]:
         """The columns that hold numbers."""
         return [name for name in self.table.columns if name not in COORDINATES]
 

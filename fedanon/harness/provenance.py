@@ -15,7 +15,20 @@ import fedanon
 #: packages whose version may change a number
 PACKAGES = ("numpy", "numba", "pandas", "scipy", "scikit-learn", "xgboost", "xgboost-cpu", "torch", "flwr", "ray")
 #: parts of fedanon that compute numbers
-COMPUTING = ("data", "kernels", "privacy", "anonymizers", "metrics", "models", "federated", "harness/tasks")
+COMPUTING = (
+    "data",
+    "datasets",
+    "privacy",
+    "release",
+    "anonymizers",
+    "metrics",
+    "sdc",
+    "models",
+    "learning",
+    "joint",
+    "federated",
+    "harness/tasks",
+)
 
 
 @lru_cache(maxsize=1)

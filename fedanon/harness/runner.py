@@ -16,10 +16,11 @@ from fedanon.harness.cells import Cell, CellStore, StoredCell
 from fedanon.harness.experiment import Experiment
 from fedanon.harness.provenance import code_hash
 from fedanon.harness.result_set import write_results
+from fedanon.harness.tasks.base import CellResult
 from fedanon.harness.workers import Done, Stopped, never, over_processes, over_ray
 
 Engine = Literal["processes", "ray"]
-OnCell = Callable[[Cell, Done], None]
+OnCell = Callable[[Cell, Done[CellResult]], None]
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""Tasks over processes, or over the machines of a Ray cluster. A task that fails or dies takes no other with it."""
+"""Run tasks in processes, or on the machines of a Ray cluster. A task that fails or dies takes no other with it."""
 
 from __future__ import annotations
 
@@ -13,22 +13,21 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing import connection, get_context, parent_process
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
 from fedanon.anonymizers.block_engines import ray_cluster
 from fedanon.errors import FedanonError
-from fedanon.harness.tasks.base import CellResult, Task
 
-#: seconds after which one looks again whether to stop
+#: seconds between two looks at whether to stop
 ASK_AGAIN = 0.1
 
 
 # ---- A request to stop ---------------------------------------------------------------------------
 #
-# An exception raised by a signal may come anywhere, also between two files that belong together. A note cannot, and a
-# second Ctrl-C adds nothing to it.
+# An exception raised by a signal may come anywhere, also between two files that belong together. A flag does not, and a
+# second Ctrl-C changes nothing about it.
 
-#: tells whether one was asked to stop
+#: reports whether a stop was requested
 Stopped = Callable[[], bool]
 
 
@@ -36,13 +35,13 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def never() -> bool:
-    """Nobody asks to stop."""
+    """No stop is ever requested."""
     return False
 
 
 @contextmanager
 def stop_requests() -> Iterator[Stopped]:
-    """Inside, the signals to end do nothing by themselves; what is given tells whether one came."""
+    """Inside the block the signals to end do nothing by themselves; the value it gives reports whether one came."""
     if not _handles_signals():
         yield never
         return
@@ -57,7 +56,7 @@ def stop_requests() -> Iterator[Stopped]:
 
 @contextmanager
 def handlers_kept() -> Iterator[None]:
-    """Whatever handles the signals inside, the handlers of before are back afterwards."""
+    """Restore the signal handlers after the block, whatever was installed inside."""
     before = {number: signal.getsignal(number) for number in SIGNALS} if _handles_signals() else {}
     try:
         yield
@@ -77,23 +76,33 @@ def children_spared() -> Iterator[None]:
 
 
 def _handles_signals() -> bool:
-    """Python lets the main thread alone."""
+    """Python lets only the main thread install handlers."""
     return threading.current_thread() is threading.main_thread()
 
 
 # ---- Tasks over processes or a cluster -----------------------------------------------------------
 
 
+R = TypeVar("R", covariant=True)
+
+
+class Runnable(Protocol[R]):
+    """A task that can be sent to another process."""
+
+    def run(self) -> R:
+        """Compute the result."""
+
+
 @dataclass(frozen=True)
-class Done:
+class Done(Generic[R]):
     """A finished task: its result, or what went wrong."""
 
-    result: CellResult | None
+    result: R | None
     seconds: float
     error: str = ""
 
 
-def compute(task: Task) -> Done:
+def compute(task: Runnable[R]) -> Done[R]:
     """Run a task; errors become text. A foreign error's own text may quote cells, so only its kind is kept."""
     start = time.perf_counter()
     result, error = None, ""
@@ -109,17 +118,17 @@ def compute(task: Task) -> Done:
 
 
 def over_processes(
-    tasks: Iterable[tuple[str, Task]], workers: int, stopped: Stopped = never
-) -> Iterator[tuple[str, Done]]:
+    tasks: Iterable[tuple[str, Runnable[R]]], workers: int, stopped: Stopped = never
+) -> Iterator[tuple[str, Done[R]]]:
     """Results as they come, by the key given with each task; when asked to stop, running tasks are ended at once.
 
     Tasks in flight when a process died are tried again at the end, each alone, so that a death accuses no other.
     """
-    waiting: deque[tuple[str, Task]] = deque(tasks)
-    suspects: deque[tuple[str, Task]] = deque()
+    waiting: deque[tuple[str, Runnable[R]]] = deque(tasks)
+    suspects: deque[tuple[str, Runnable[R]]] = deque()
     while (waiting or suspects) and not stopped():
         queue, width = (waiting, workers) if waiting else (suspects, 1)
-        running: dict[Future[Done], tuple[str, Task]] = {}
+        running: dict[Future[Done[R]], tuple[str, Runnable[R]]] = {}
         try:
             with _processes(width) as pool:
                 while (queue or running) and not stopped():
@@ -159,7 +168,9 @@ def _kill(worker: int) -> None:
             kill(worker, signal.SIGKILL)
 
 
-def over_ray(tasks: Sequence[tuple[str, Task]], workers: int, stopped: Stopped = never) -> Iterator[tuple[str, Done]]:
+def over_ray(
+    tasks: Sequence[tuple[str, Runnable[R]]], workers: int, stopped: Stopped = never
+) -> Iterator[tuple[str, Done[R]]]:
     """The same on Ray: a cluster if RAY_ADDRESS names one, else this machine with ``workers`` processes."""
     if not tasks or stopped():  # a cluster takes seconds to start
         return
@@ -178,9 +189,9 @@ def over_ray(tasks: Sequence[tuple[str, Task]], workers: int, stopped: Stopped =
                 ray.cancel(each, force=True)
 
 
-def _fetched(ray: Any, finished: Any) -> Done:
+def _fetched(ray: Any, finished: Any) -> Done[Any]:
     try:
-        done: Done = ray.get(finished)
+        done: Done[Any] = ray.get(finished)
     except ray.exceptions.RayError as error:
         return Done(None, 0.0, f"its worker died ({type(error).__name__})")
     return done

@@ -1,4 +1,4 @@
-"""What one cell of an experiment computes: one file a task, registered under the name a TOML file uses."""
+"""What one cell of an experiment computes: one file per task, registered under the name a TOML file uses."""
 
 from __future__ import annotations
 
