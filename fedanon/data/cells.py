@@ -1,4 +1,4 @@
-"""Cells: what a release publishes for one column, one cell a group. Typed arrays, never text.
+"""Cells: what a release publishes for one column, one cell per group. Typed arrays, never text.
 
 Text appears only at the border: ``texts`` writes a column for people and files.
 """

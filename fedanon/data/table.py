@@ -81,7 +81,7 @@ class Table:
     frame : all columns but the identifying ones.
     schema : the declaration, with the missing-value leaf added where the policy needs one.
     columns : the quasi-identifiers, coded.
-    codes : one row a record, one column a quasi-identifier.
+    codes : one row per record, one column per quasi-identifier.
     persons : number of the person of each row, or None where a row is a person.
     missing : how missing quasi-identifiers are treated.
     weights : sampling weight of each row, or None where the table is no weighted sample.

@@ -16,7 +16,7 @@ def nearest_originals(distance, rest, bound, codes, shared, skip, weight, first_
 
     Parameters
     ----------
-    distance : one row a released record: its distance to every code of every column, the columns end to end.
+    distance : one row per released record: its distance to every code of every column, the columns end to end.
     rest : rest[r, c] is the least that the columns c, c + 1, ... can add to a distance of record r.
     bound : an upper bound of each record's least distance.
     codes : the distinct originals in lexicographic order, as positions in a row of ``distance``.

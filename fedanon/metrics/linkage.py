@@ -111,7 +111,7 @@ class Originals:
     ----------
     columns : the columns compared, those with few values first, so that common prefixes are long.
     starts : where the codes of each column begin when all are laid end to end, and where the last one ends.
-    codes : one row a distinct original; codes counted from the column's start.
+    codes : one row per distinct original; codes counted from the column's start.
     shared : how many leading columns an original has in common with the one before.
     skip : for an original i and a column c, the next one that differs from it within the columns 0..c.
     rows : the groups of equal original rows, numbered like ``codes``.

@@ -1,4 +1,4 @@
-"""What must hold: privacy models, judged on the published rows.
+"""What must hold: privacy models, evaluated on the published rows.
 
 Every model is importable from here: ``from fedanon.privacy import TCloseness``.
 """

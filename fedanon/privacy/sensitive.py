@@ -1,4 +1,4 @@
-"""A sensitive column as small numbers."""
+"""Models about a sensitive column: its values as numbers, how many people of a class have each, and the base class."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Counts:
 
     Parameters
     ----------
-    by_class : one row a class, one column a value.
+    by_class : one row per class, one column per value.
     people : number of people in each class.
     whole : number of people with each value in all that is published.
     everyone : number of people published.

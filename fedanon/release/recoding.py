@@ -46,7 +46,7 @@ class PerColumn:
     recoders: Mapping[str, ColumnRecoder]
 
     def apply(self, release: Release, table: Table) -> tuple[IntArray, Mapping[str, Cells]]:
-        """One group a distinct row, with the cells of its values."""
+        """One group per distinct row, with the cells of its values."""
         return table.distinct.labels, cells_per_column(table, table.distinct, self.recoders)
 
 
