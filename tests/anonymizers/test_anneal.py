@@ -21,9 +21,9 @@ from fedanon.data.table import Table
 from fedanon.datasets import load
 from fedanon.errors import ConfigError
 from fedanon.metrics.information_loss import il, ncp, truthfulness
+from fedanon.testing import check_anonymizer
 from fedanon.types import IntArray
 from tests.anonymizers.tables import tables
-from tests.anonymizers.test_contract import check_contract
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def adult() -> Table:
 @settings(max_examples=60, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(table=tables(numeric_only=True), k=st.integers(2, 6), seed=st.integers(0, 3))
 def test_contract_of_sse(table: Table, k: int, seed: int) -> None:
-    check_contract(Anneal(k=k, objective="sse", iterations=2000), table, seed)
+    check_anonymizer(Anneal(k=k, objective="sse", iterations=2000), table, seed=seed)
 
 
 @settings(max_examples=40, derandomize=True)
