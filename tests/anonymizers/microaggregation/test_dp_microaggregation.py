@@ -14,7 +14,6 @@ from fedanon.anonymizers.microaggregation.dp_microaggregation import (
     STEPS,
     DpMicroaggregation,
     Order,
-    Steps,
     group_shares,
     insensitive_groups,
     range_steps,
@@ -27,6 +26,7 @@ from fedanon.data.table import Table
 from fedanon.errors import ConfigError, InfeasibleError
 from fedanon.privacy.models.differential_privacy import DifferentialPrivacy, Sensitivity
 from fedanon.release.release import Release
+from fedanon.types import IndexArray
 
 QUASI = Role.QUASI_IDENTIFYING
 ORDERS: list[Order] = ["curve", "corner"]
@@ -40,13 +40,13 @@ def table_of(values: np.ndarray) -> Table:
     return Table.from_frame(pd.DataFrame(values, columns=names), schema)
 
 
-def shares(steps: Steps, k: int, order: Order) -> tuple[np.ndarray, Groups]:
+def shares(steps: IndexArray, k: int, order: Order) -> tuple[np.ndarray, Groups]:
     groups = Groups.from_labels(insensitive_groups(steps, k, order))
     return group_shares(steps, groups), groups
 
 
 @st.composite
-def neighbours(draw: st.DrawFn) -> tuple[Steps, Steps, int]:
+def neighbours(draw: st.DrawFn) -> tuple[IndexArray, IndexArray, int]:
     """Two tables that differ in one record, and k; few values, so that many are equal, and the ends of the range."""
     n, m = draw(st.integers(2, 30)), draw(st.integers(1, 3))
     values = st.sampled_from([0, 1, 2**16, 2**31, 2**31 + 1, STEPS - 2, STEPS - 1]) | st.integers(0, STEPS - 1)
@@ -59,7 +59,9 @@ def neighbours(draw: st.DrawFn) -> tuple[Steps, Steps, int]:
 @pytest.mark.parametrize("order", ORDERS)
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(pair=neighbours())
-def test_one_record_moves_the_means_by_no_more_than_is_claimed(order: Order, pair: tuple[Steps, Steps, int]) -> None:
+def test_one_record_moves_the_means_by_no_more_than_is_claimed(
+    order: Order, pair: tuple[IndexArray, IndexArray, int]
+) -> None:
     first, second, k = pair
     (before, groups), (after, others) = shares(first, k, order), shares(second, k, order)
     np.testing.assert_array_equal(groups.sizes, others.sizes)  # sizes follow from n and k
