@@ -101,11 +101,6 @@ class Deployed:
     def start_server(self, *more: str, prefix: Sequence[str] = ()) -> subprocess.Popen[bytes]:
         return self.start("server", "run", self.server.folder, *more, log="server.log", prefix=prefix)
 
-    def server_listens(self) -> bool:
-        """Whether nodes find the server; those that start before have to start again, which takes seconds."""
-        with socket.socket() as probe:
-            return probe.connect_ex(("127.0.0.1", self.server.config.port)) == 0
-
     def said(self, log: str) -> str:
         return (self.folder / log).read_text(encoding="utf-8", errors="replace")
 

@@ -70,7 +70,6 @@ def assert_same(one: Parameters, other: Parameters) -> None:
 def test_three_hospitals_reach_the_model_of_the_local_engine(tmp_path, monkeypatch):
     with deployed(tmp_path, RUN.format(rounds=3)) as found:
         server = found.start_server()
-        wait_until(found.server_listens, "the server does not listen", alive=server)
         for number in range(3):
             found.start_node(number)
         result = found.finish(server)
