@@ -23,21 +23,14 @@ if TYPE_CHECKING:
     from fedanon.release.release import Release
 
 
+@options.takes_table_source
 def anonymize(
-    file: options.InputFile = None,
-    dataset: options.Dataset = None,
-    client: options.Client = None,
-    schema: options.SchemaFile = None,
-    quasi: options.Quasi = None,
-    method: Annotated[str, typer.Option(help="Anonymizer; see `fedanon methods`.")] = "mondrian",
-    k: Annotated[int | None, typer.Option(help="Minimum number of people who share a published record.")] = None,
-    require: Annotated[
-        str | None, typer.Option(help="What classes must keep beyond k: l=2:COLUMN,t=0.3:COLUMN; may name k itself.")
-    ] = None,
+    source: options.TableSource,
+    method: options.Method = None,
+    k: options.MinimumK = None,
+    require: options.Requirement = None,
     settings: options.Settings = None,
     seed: options.Seed = 0,
-    missing: options.Missing = None,
-    encoding: options.Encoding = "utf-8",
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Where to write the release: CSV, or .parquet.")
     ] = None,
@@ -52,17 +45,18 @@ def anonymize(
     """
     from fedanon.io.manifest import file_sha256
 
+    method = method or "mondrian"
     k, more = asked_of_classes(k, require)
     anonymizer = make_anonymizer(method, k, {**options.parse_settings(settings), **more})
     with audited(audit, "anonymize") as entry:
         entry |= {"method": method, "parameters": asdict(anonymizer), "seed": seed}
-        table, write = _source(file, dataset, client, schema, quasi, missing, encoding, output, anonymizer)
+        table, write = _read(source, output, anonymizer)
         with search_progress():
             release, result = run(anonymizer, table, seed)
         entry |= _logged(release, result)
         if output is not None:
             # ranges that were read off the data are values of the data
-            write(release, table, output, with_schema=quasi is None)
+            write(release, table, output, with_schema=source.quasi is None)
             result["output"] = str(output)
             entry |= {"output": output.name, "output_sha256": file_sha256(output)}
     if as_json:
@@ -71,29 +65,19 @@ def anonymize(
         _report(result)
 
 
-def _source(
-    file: Path | None,
-    dataset: str | None,
-    client: int | None,
-    schema: Path | None,
-    quasi: str | None,
-    missing: str | None,
-    encoding: str,
-    output: Path | None,
-    anonymizer: Anonymizer,
+def _read(
+    source: options.TableSource, output: Path | None, anonymizer: Anonymizer
 ) -> tuple[Table, Callable[..., Path]]:
     """The table, and how its release is written."""
     from fedanon.io.parquet import is_parquet
     from fedanon.io.release_file import write_release
 
-    if file is not None and is_parquet(file) and is_parquet(output) and dataset is None and client is None:
-        source = options.parquet_source(file, schema, quasi)
-        policy: Any = missing or "error"
-        return source.table(missing=policy, also=_columns_of(anonymizer)), source.write_release
-    table = options.load_table(
-        file=file, dataset=dataset, client=client, schema=schema, quasi=quasi, missing=missing, encoding=encoding
-    )
-    return table, write_release
+    file = source.file
+    if file is not None and is_parquet(file) and is_parquet(output) and source.dataset is None and source.node is None:
+        columns = options.parquet_source(file, source.schema, source.quasi)
+        policy: Any = source.missing or "error"
+        return columns.table(missing=policy, also=_columns_of(anonymizer)), columns.write_release
+    return source.load(), write_release
 
 
 def _logged(release: Release, result: dict[str, Any]) -> dict[str, Any]:

@@ -29,11 +29,6 @@ ReleaseFile = Annotated[
     Path | None, typer.Option(help="A released file of INPUT, rows in the same order, instead of a method.")
 ]
 Suite = Annotated[str, typer.Option(help="Attacks a,b,c; or `all`, or all on a `release`, a `model`, a `federation`.")]
-Method = Annotated[str | None, typer.Option(help="Anonymizer; see `fedanon methods`. mondrian by default.")]
-MinimumK = Annotated[int | None, typer.Option(help="Minimum number of people who share a published record.")]
-Requirement = Annotated[
-    str | None, typer.Option(help="What classes must keep beyond k: l=2:COLUMN,t=0.3:COLUMN; may name k itself.")
-]
 AttackSettings = Annotated[
     list[str] | None,
     typer.Option("--set-attack", metavar="ATTACK.NAME=VALUE", help="A parameter of an attack; may be repeated."),
@@ -48,23 +43,18 @@ Plot = Annotated[Path | None, typer.Option(help="Also draw rates and baselines (
 Listing = Annotated[bool, typer.Option("--list", help="List the attacks and their parameters, and stop.")]
 
 
+@options.takes_table_source
 def attack(
-    file: options.InputFile = None,
-    dataset: options.Dataset = None,
-    client: options.Client = None,
-    schema: options.SchemaFile = None,
-    quasi: options.Quasi = None,
+    source: options.TableSource,
     release: ReleaseFile = None,
     suite: Suite = "all",
-    method: Method = None,
-    k: MinimumK = None,
-    require: Requirement = None,
+    method: options.Method = None,
+    k: options.MinimumK = None,
+    require: options.Requirement = None,
     settings: options.Settings = None,
     attack_settings: AttackSettings = None,
     fail_above: FailAbove = None,
     seed: options.Seed = 0,
-    missing: options.Missing = None,
-    encoding: options.Encoding = "utf-8",
     output: Output = None,
     plot: Plot = None,
     listing: Listing = False,
@@ -84,9 +74,7 @@ def attack(
     attacks = select_attacks(suite, _parse_attack_settings(attack_settings))
     if release is not None:
         _reject_method(method, k, require, settings)
-    table = options.load_table(
-        file=file, dataset=dataset, client=client, schema=schema, quasi=quasi, missing=missing, encoding=encoding
-    )
+    table = source.load()
     context = _make_context(table, release, method or "mondrian", k, require, settings, seed)
     report = _run(context, attacks)
     _publish(context, report, output, plot, as_json=as_json)

@@ -59,9 +59,8 @@ def _checked(
     declared = Schema.read(schema)
     table = None
     if original is not None:
-        table = options.load_table(
-            file=original, dataset=None, schema=schema, missing=missing, encoding=encoding, also=()
-        )
+        source = options.TableSource(file=original, schema=schema, missing=missing, encoding=encoding)
+        table = source.load(also=())
     required = [*([] if k is None else [KAnonymity(k=k)]), *parse_requirements(require or "")]
     return check_release(release, declared, required=required, table=table), can_count_people(declared, table)
 

@@ -31,17 +31,12 @@ COLUMNS = (
 )
 
 
+@options.takes_table_source
 def compare(
-    file: options.InputFile = None,
-    dataset: options.Dataset = None,
-    client: options.Client = None,
-    schema: options.SchemaFile = None,
-    quasi: options.Quasi = None,
+    source: options.TableSource,
     methods: Annotated[str, typer.Option(help="Methods a,b,c, or `all` but the perturbative ones.")] = "all",
     k: Annotated[str, typer.Option("--k", help="Values of k: 3,5,10,20.")] = "5,10",
     seed: options.Seed = 0,
-    missing: options.Missing = None,
-    encoding: options.Encoding = "utf-8",
     plot: Annotated[Path | None, typer.Option(help="Also draw loss against risk into this file (PNG or SVG).")] = None,
     as_json: options.Json = False,
 ) -> None:
@@ -50,9 +45,7 @@ def compare(
     A method that cannot run on the table is listed with the reason; the others go on.
     """
     runs = _plan(methods, _ks(k))
-    table = options.load_table(
-        file=file, dataset=dataset, client=client, schema=schema, quasi=quasi, missing=missing, encoding=encoding
-    )
+    table = source.load()
     results, failures = _run_all(runs, table, seed)
     if plot is not None:
         draw_tradeoff(results, plot)

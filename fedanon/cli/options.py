@@ -1,10 +1,10 @@
-"""Options: those derived from the settings of a run, those several commands share, and the table they name."""
+"""Options: those derived from the settings of a run, those several commands share, and those that name a table."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import Field, fields
+from dataclasses import Field, dataclass, fields
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
@@ -39,18 +39,22 @@ def takes_run_settings(*names: str, **defaults: Any) -> Callable[[Command], Comm
     chosen = [entry for entry in fields(RunSettings) if not names or entry.name in names]
     derived = [each for entry in chosen for each in _parameters(entry, defaults)]
 
-    def decorate(command: Command) -> Command:
-        own = list(inspect.signature(command, eval_str=True).parameters.values())[1:]
+    return lambda command: _with_options(command, derived, lambda given: _chosen_settings(chosen, given))
 
-        def run(**given: Any) -> None:
-            command(_chosen_settings(chosen, given), **{each.name: given[each.name] for each in own})
 
-        run.__name__, run.__doc__, run.__module__ = command.__name__, command.__doc__, command.__module__
-        run.__signature__ = inspect.Signature([*derived, *own])  # type: ignore[attr-defined]
-        run.__annotations__ = {each.name: each.annotation for each in (*derived, *own)}
-        return run
+def _with_options(
+    command: Command, derived: list[inspect.Parameter], gather: Callable[[Mapping[str, Any]], Any]
+) -> Command:
+    """A command with more options before its own; what ``gather`` makes of them is its first argument."""
+    own = list(inspect.signature(command, eval_str=True).parameters.values())[1:]
 
-    return decorate
+    def run(**given: Any) -> None:
+        command(gather(given), **{each.name: given[each.name] for each in own})
+
+    run.__name__, run.__doc__, run.__module__ = command.__name__, command.__doc__, command.__module__
+    run.__signature__ = inspect.Signature([*derived, *own])  # type: ignore[attr-defined]
+    run.__annotations__ = {each.name: each.annotation for each in (*derived, *own)}
+    return run
 
 
 #: the registries whose names a help text may list, by the word in braces that stands for them
@@ -170,18 +174,16 @@ def parse_settings(settings: list[str] | None, option: str = "--set") -> dict[st
 
 # ---- Options several commands share --------------------------------------------------------------
 
-InputFile = Annotated[Path | None, typer.Argument(metavar="INPUT", help="CSV file with a header line, or .parquet.")]
-Dataset = Annotated[str | None, typer.Option(help="A data set by name instead of a file; see `fedanon data list`.")]
-Client = Annotated[int | None, typer.Option(help="One node of a data set that is stored in partitions.", min=0)]
-SchemaFile = Annotated[Path | None, typer.Option("--schema", help="Schema of the file (TOML).")]
-Quasi = Annotated[
-    str | None, typer.Option("--qi", help="Numeric columns a,b,c (or `all`) as quasi-identifiers, instead of a schema.")
-]
 Missing = Annotated[
     str | None,
     typer.Option(help="Missing quasi-identifiers: error (default), category (a value of its own), wildcard."),
 ]
 Encoding = Annotated[str, typer.Option(help="Encoding of the file.")]
+Method = Annotated[str | None, typer.Option(help="Anonymizer; see `fedanon methods`. mondrian by default.")]
+MinimumK = Annotated[int | None, typer.Option(help="Minimum number of people who share a published record.")]
+Requirement = Annotated[
+    str | None, typer.Option(help="What classes must keep beyond k: l=2:COLUMN,t=0.3:COLUMN; may name k itself.")
+]
 Settings = Annotated[list[str] | None, setting_option("method_settings")]
 Seed = Annotated[int, setting_option("seed")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
@@ -190,51 +192,79 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instea
 # ---- The table a command works on ----------------------------------------------------------------
 
 
-def load_table(
-    *,
-    file: Path | None,
-    dataset: str | None,
-    client: int | None = None,
-    schema: Path | None = None,
-    quasi: str | None = None,
-    missing: str | None = None,
-    encoding: str = "utf-8",
-    also: Collection[str] | None = None,
-) -> Table:
-    """The table a command works on: a file with a schema or chosen columns, or a data set by name.
+@dataclass(frozen=True, kw_only=True)
+class TableSource:
+    """Where a command's table comes from: a file with a schema or chosen columns, or a data set by name."""
 
-    ``also`` names the columns that are needed besides the quasi-identifiers; None takes all. Only a Parquet file is
-    read by columns.
-    """
-    if (file is None) == (dataset is None):
-        raise ConfigError("Give either an input file or --dataset NAME.")
-    if dataset is not None:
-        return _load_dataset(dataset, client, schema, quasi, missing)
-    if client is not None:
-        raise ConfigError("--client goes with --dataset.")
-    assert file is not None
-    return _load_file(file, schema, quasi, missing or "error", encoding, also)
+    file: Annotated[Path | None, typer.Argument(metavar="INPUT", help="CSV file with a header line, or .parquet.")] = (
+        None
+    )
+    dataset: Annotated[
+        str | None, typer.Option(help="A data set by name instead of a file; see `fedanon data list`.")
+    ] = None
+    node: Annotated[int | None, typer.Option(help="One node of a data set that is stored in partitions.", min=0)] = None
+    schema: Annotated[Path | None, typer.Option("--schema", help="Schema of the file (TOML).")] = None
+    quasi: Annotated[
+        str | None,
+        typer.Option("--qi", help="Numeric columns a,b,c (or `all`) as quasi-identifiers, instead of a schema."),
+    ] = None
+    missing: Missing = None
+    encoding: Encoding = "utf-8"
+
+    def load(self, also: Collection[str] | None = None) -> Table:
+        """Read the table; ``also`` names the columns needed besides the quasi-identifiers, and None takes all.
+
+        Only a Parquet file is read by columns.
+        """
+        if (self.file is None) == (self.dataset is None):
+            raise ConfigError("Give either an input file or --dataset NAME.")
+        if self.dataset is not None:
+            return self._load_dataset(self.dataset)
+        if self.node is not None:
+            raise ConfigError("--node goes with --dataset.")
+        assert self.file is not None
+        return self._load_file(self.file, also)
+
+    def _load_dataset(self, name: str) -> Table:
+        from fedanon.datasets import load
+
+        of_files = (("--schema", self.schema), ("--qi", self.quasi), ("--missing", self.missing))
+        given = [option for option, value in of_files if value]
+        if given:
+            raise ConfigError(f"{', '.join(given)} goes with an input file; a data set brings its own schema.")
+        return load(name, node=self.node)
+
+    def _load_file(self, file: Path, also: Collection[str] | None) -> Table:
+        from fedanon.data.readers import read_frame, read_table
+        from fedanon.io.parquet import is_parquet
+
+        missing: Any = self.missing or "error"
+        if is_parquet(file) and also is not None:
+            return parquet_source(file, self.schema, self.quasi).table(missing=missing, also=also)
+        encoding = self.encoding
+        declared = _declared(self.schema, self.quasi) or _all_numeric(read_frame(file, encoding=encoding), self.quasi)
+        return read_table(file, declared, missing=missing, encoding=encoding)
 
 
-def _load_dataset(name: str, client: int | None, schema: Path | None, quasi: str | None, missing: str | None) -> Table:
-    from fedanon.datasets import load
+def takes_table_source(command: Command) -> Command:
+    """Give a command the options that name a table, before its own; it receives a TableSource as its first argument."""
+    hints = get_type_hints(TableSource, include_extras=True)
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    derived = [
+        inspect.Parameter(entry.name, kind, default=entry.default, annotation=hints[entry.name])
+        for entry in fields(TableSource)
+    ]
+    former = typer.Option("--client", hidden=True, help="Former name of --node.", min=0)
+    derived.append(_parameter("client", int, former))
+    return _with_options(command, derived, _table_source)
 
-    given = [option for option, value in (("--schema", schema), ("--qi", quasi), ("--missing", missing)) if value]
-    if given:
-        raise ConfigError(f"{', '.join(given)} goes with an input file; a data set brings its own schema.")
-    return load(name, node=client)
 
-
-def _load_file(
-    file: Path, schema: Path | None, quasi: str | None, missing: Any, encoding: str, also: Collection[str] | None
-) -> Table:
-    from fedanon.data.readers import read_frame, read_table
-    from fedanon.io.parquet import is_parquet
-
-    if is_parquet(file) and also is not None:
-        return parquet_source(file, schema, quasi).table(missing=missing, also=also)
-    declared = _declared(schema, quasi) or _all_numeric(read_frame(file, encoding=encoding), quasi)
-    return read_table(file, declared, missing=missing, encoding=encoding)
+def _table_source(given: Mapping[str, Any]) -> TableSource:
+    chosen = {entry.name: given[entry.name] for entry in fields(TableSource)}
+    if given["client"] is not None:
+        warn_renamed("--client", "--node")
+        chosen["node"] = given["client"]
+    return TableSource(**chosen)
 
 
 def parquet_source(file: Path, schema: Path | None, quasi: str | None) -> ParquetSource:

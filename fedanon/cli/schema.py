@@ -53,7 +53,7 @@ def check(
     declared = Schema.read(schema)
     warnings: list[str] = []
     if file is not None:
-        table = options.load_table(file=file, dataset=None, schema=schema, missing=missing, encoding=encoding)
+        table = options.TableSource(file=file, schema=schema, missing=missing, encoding=encoding).load()
         warnings = lint_schema(table)
     if as_json:
         print_json({"schema": str(schema), "sha256": declared.sha256, "warnings": warnings})

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @options.takes_run_settings(method="mondrian", evaluate_every=None)
 def simulate(
     chosen: dict[str, Any],
-    k: Annotated[int | None, typer.Option(help="Minimum number of people who share a published record.")] = None,
+    k: options.MinimumK = None,
     k_local: Annotated[
         int | None, typer.Option(help="The same within every node, where k is counted over the federation.")
     ] = None,

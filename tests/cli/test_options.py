@@ -9,7 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from fedanon.cli.options import takes_run_settings
+from fedanon.cli.options import TableSource, takes_run_settings, takes_table_source
 from fedanon.learning.settings import DpSettings, RunSettings
 
 
@@ -80,3 +80,27 @@ def test_the_former_flag_for_seeded_noise_is_accepted_with_a_warning() -> None:
 
 def test_a_command_may_take_some_settings_with_other_defaults() -> None:
     assert given(names=("rounds", "seed"), rounds=20) == {"rounds": 20, "seed": 0, "more": 0}
+
+
+def source_given(*arguments: str) -> TableSource:
+    """Where a command is to find its table."""
+    received: list[TableSource] = []
+    app = typer.Typer(pretty_exceptions_enable=False)
+
+    @app.command()
+    @takes_table_source
+    def command(source: TableSource) -> None:
+        received.append(source)
+
+    CliRunner().invoke(app, arguments, catch_exceptions=False)
+    return received[0]
+
+
+def test_a_command_receives_where_its_table_is() -> None:
+    expected = TableSource(dataset="adult", node=2, missing="wildcard")
+    assert source_given("--dataset", "adult", "--node", "2", "--missing", "wildcard") == expected
+
+
+def test_the_former_option_for_a_node_is_accepted_with_a_warning() -> None:
+    with pytest.warns(FutureWarning, match="'--client' is now called '--node'"):
+        assert source_given("--client", "2") == TableSource(node=2)

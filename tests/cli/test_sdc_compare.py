@@ -57,7 +57,7 @@ def test_variants(compare: Run) -> None:
 def test_metrics_are_chosen_and_the_former_name_of_the_option_is_accepted(compare: Run) -> None:
     chosen = compare("compare", "--method", "gadp", "--metrics", "mse", "--json").json["rows"]
     assert list(chosen[0]) == ["method", "variant", "parameters", "dld", "il2", "mse", "seconds"]
-    with pytest.warns(FutureWarning, match="now called --metrics"):
+    with pytest.warns(FutureWarning, match="now called '--metrics'"):
         former = compare("compare", "--method", "gadp", "--measures", "mse", "--json").json["rows"]
     assert former[0]["mse"] == chosen[0]["mse"]
 

@@ -31,18 +31,13 @@ Manifest = Annotated[
 ]
 
 
+@options.takes_table_source
 def apply(
-    file: options.InputFile = None,
-    dataset: options.Dataset = None,
-    client: options.Client = None,
-    schema: options.SchemaFile = None,
-    quasi: options.Quasi = None,
+    source: options.TableSource,
     steps: Steps = None,
     origin: Manifest = None,
     undo: Annotated[bool, typer.Option("--undo", help="Drop the last step of --from.")] = False,
     seed: Annotated[int | None, typer.Option(help="Seed of all randomness; 0, or that of --from.", min=0)] = None,
-    missing: options.Missing = None,
-    encoding: options.Encoding = "utf-8",
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Where to write the release (CSV).")] = None,
     as_json: options.Json = False,
 ) -> None:
@@ -56,14 +51,12 @@ def apply(
 
     before = _read_manifest(origin) if origin is not None else None
     pipeline = _pipeline(before, steps or [], undo=undo)
-    table = options.load_table(
-        file=file, dataset=dataset, client=client, schema=schema, quasi=quasi, missing=missing, encoding=encoding
-    )
+    table = source.load()
     _refuse_other_data(before, table)
     release, result = _run(pipeline, table, _seed(before, seed))
     if output is not None:
         # ranges that were read off the data are values of the data
-        write_release(release, pipeline.masked_table(table), output, with_schema=quasi is None)
+        write_release(release, pipeline.masked_table(table), output, with_schema=source.quasi is None)
         result["output"] = str(output)
     if as_json:
         print_json(result)

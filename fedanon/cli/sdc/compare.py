@@ -5,7 +5,6 @@ The options and the run of a comparison are shared with `fedanon sdc recommend`.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,6 +14,7 @@ import typer
 from fedanon.cli import options
 from fedanon.cli.output import console, print_json, print_table
 from fedanon.errors import ConfigError
+from fedanon.fields import warn_renamed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,12 +47,9 @@ LossMetric = Annotated[str, typer.Option("--loss", metavar="METRIC", help="Metri
 Plot = Annotated[Path | None, typer.Option("--plot", help="Also draw risk against loss into this file (PNG or SVG).")]
 
 
+@options.takes_table_source
 def compare(
-    file: options.InputFile = None,
-    dataset: options.Dataset = None,
-    client: options.Client = None,
-    schema: options.SchemaFile = None,
-    quasi: options.Quasi = None,
+    source: options.TableSource,
     columns: Columns = None,
     methods: Methods = None,
     sweeps: Sweeps = None,
@@ -65,8 +62,6 @@ def compare(
     risk: RiskMetric = "dld",
     loss: LossMetric = "il2",
     seed: options.Seed = 0,
-    missing: options.Missing = None,
-    encoding: options.Encoding = "utf-8",
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Also write the rows (CSV or JSON).")] = None,
     plot: Plot = None,
     as_json: options.Json = False,
@@ -79,15 +74,13 @@ def compare(
     from fedanon.sdc.masking import DEFAULT_METRICS, refuse_other_endings, write_comparison
 
     if measures is not None:
-        warnings.warn("The option --measures is now called --metrics.", FutureWarning, stacklevel=2)
+        warn_renamed("--measures", "--metrics")
         metrics = metrics or measures
     wanted = list(dict.fromkeys([risk, loss, *(metrics.split(",") if metrics else DEFAULT_METRICS)]))
     refuse_unknown(risk, loss)
     if output is not None:
         refuse_other_endings(output)
-    table = options.load_table(
-        file=file, dataset=dataset, client=client, schema=schema, quasi=quasi, missing=missing, encoding=encoding
-    )
+    table = source.load()
     table = chosen_table(table, columns, complete=complete, sample=sample)
     maskings = plan(table, methods, sweeps, reverse_map=reverse_map, restricted=restricted)
     rows, failures = run(table, maskings, wanted, seed)

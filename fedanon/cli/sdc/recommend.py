@@ -39,12 +39,9 @@ From = Annotated[
 Limit = Annotated[float, typer.Option(help="Highest acceptable risk for least loss and best compromise.", min=0)]
 
 
+@options.takes_table_source
 def recommend(
-    file: options.InputFile = None,
-    dataset: options.Dataset = None,
-    client: options.Client = None,
-    schema: options.SchemaFile = None,
-    quasi: options.Quasi = None,
+    source: options.TableSource,
     columns: Columns = None,
     origin: From = None,
     methods: Methods = None,
@@ -57,8 +54,6 @@ def recommend(
     loss: LossMetric = "il2",
     limit: Limit = 0.5,
     seed: options.Seed = 0,
-    missing: options.Missing = None,
-    encoding: options.Encoding = "utf-8",
     plot: Plot = None,
     as_json: options.Json = False,
 ) -> None:
@@ -70,13 +65,11 @@ def recommend(
     refuse_unknown(risk, loss)
     failures: dict[str, str] = {}
     if origin is not None:
-        if file is not None or dataset is not None:
+        if source.file is not None or source.dataset is not None:
             raise ConfigError("Give either --from FILE or a table, not both.")
         rows = _read(origin, risk, loss)
     else:
-        table = options.load_table(
-            file=file, dataset=dataset, client=client, schema=schema, quasi=quasi, missing=missing, encoding=encoding
-        )
+        table = source.load()
         table = chosen_table(table, columns, complete=complete, sample=sample)
         maskings = plan(table, methods, sweeps, reverse_map=reverse_map, restricted=restricted)
         rows, failures = run(table, maskings, list(dict.fromkeys([risk, loss])), seed)

@@ -15,12 +15,9 @@ Keys = Annotated[
 ]
 
 
+@options.takes_table_source
 def risk(
-    file: options.InputFile = None,
-    dataset: options.Dataset = None,
-    client: options.Client = None,
-    schema: options.SchemaFile = None,
-    quasi: options.Quasi = None,
+    source: options.TableSource,
     keys: Keys = None,
     max_size: Annotated[
         int | None,
@@ -31,8 +28,6 @@ def risk(
     fraction: Annotated[
         float, typer.Option(help="Share of the population that is in the table, for DIS-SUDA.", min=1e-9, max=1.0)
     ] = 0.01,
-    missing: options.Missing = None,
-    encoding: options.Encoding = "utf-8",
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Also write the numbers (JSON).")] = None,
     as_json: options.Json = False,
 ) -> None:
@@ -45,9 +40,7 @@ def risk(
     from fedanon.io.atomic import atomic_write
     from fedanon.sdc.risk_profile import risk_profile
 
-    table = options.load_table(
-        file=file, dataset=dataset, client=client, schema=schema, quasi=quasi, missing=missing, encoding=encoding
-    )
+    table = source.load()
     if keys is not None:
         table = with_quasi_identifiers(table, [name.strip() for name in keys.split(",")])
     profile = risk_profile(table, max_size=max_size, fraction=fraction)
