@@ -84,7 +84,7 @@ def check_release(
         "classes": view.classes.count,
         **evaluate_view(view, VIEW_METRICS),
     }
-    metrics["k_reached"] = int(metrics["k_reached"]) if view.classes.count else 0
+    metrics["k_reached"] = view.smallest_class
     if table is not None:
         metrics |= evaluate(table, reconstruct(view, table), ORIGINAL_METRICS)
     _refuse_broken(view, models)
@@ -108,9 +108,9 @@ def _verified_claim(path: Path) -> dict[str, Any] | None:
 
 def _refuse_broken(view: FileView, models: Sequence[PrivacyModel]) -> None:
     least = max((model.k for model in models if isinstance(model, KAnonymity)), default=0)
-    if view.classes.count and view.people.min() < least:
+    if view.classes.count and view.smallest_class < least:
         raise PrivacyViolationError(
-            f"The release does not reach k={least}: its smallest equivalence class holds {int(view.people.min())}."
+            f"The release does not reach k={least}: its smallest equivalence class holds {view.smallest_class}."
         )
     for model in models:
         if isinstance(model, KAnonymity):

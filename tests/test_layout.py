@@ -30,7 +30,7 @@ EXCEPTIONS: dict[str, set[str]] = {
         "fedanon/learning/malicious.py:Step",
     },
     "heavy": set(),
-    "cycles": {"fedanon/io/release_file.py", "fedanon/release/release.py"},
+    "cycles": set(),
 }
 
 

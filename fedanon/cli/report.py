@@ -186,7 +186,11 @@ def _of_release(source: Path, say: Language, chosen: PrivacyOptions) -> tuple[Do
     attacks = evidence.attacked(_tell) if chosen.attacks else None
     document = release_report(evidence, say, attacks=attacks, title=chosen.title)
     verdicts = {verdict.name: verdict.holds for verdict in evidence.verdicts}
-    return document, evidence.failed, {"sha256": evidence.sha256, "k_reached": evidence.k_reached, "promises": verdicts}
+    return (
+        document,
+        evidence.failed,
+        {"sha256": evidence.sha256, "k_reached": evidence.released.smallest_class, "promises": verdicts},
+    )
 
 
 def _evidence(source: Path, say: Language, chosen: PrivacyOptions) -> ReleaseEvidence:

@@ -115,6 +115,20 @@ def is_suppressed(cells: Cells, attribute: Numeric | Categorical) -> NDArray[np.
     return np.asarray(everything & (cells.low < cells.high))
 
 
+def cell_losses(cells: Cells, attribute: Numeric | Categorical) -> FloatArray:
+    """NCP of publishing each cell, from 0 (one value) to 1 (anything).
+
+    A node costs leaves(node) / leaves(root), 0 for a leaf; an interval its length over the declared range, at most 1. A
+    number is one value and costs nothing, nor does a missing value, which says what it is.
+    """
+    if isinstance(cells, Nodes):
+        return cells.hierarchy.leaf_loss[cells.nodes]
+    if isinstance(cells, Numbers):
+        return np.zeros(len(cells))
+    assert isinstance(attribute, Numeric)
+    return np.minimum(np.nan_to_num((cells.high - cells.low) / attribute.width, nan=0.0), 1.0)
+
+
 def _orderable(values: FloatArray) -> FloatArray:
     """NaN replaced by a number no declared range holds, so that equal cells compare equal."""
     return np.where(np.isnan(values), np.inf, values)

@@ -79,7 +79,7 @@ def manifest_text(release: Release, table: Table, digest: str, kind: str, *, wit
 
 def manifest(release: Release, table: Table) -> dict[str, Any]:
     """What is known about a release: origin, claim, size, columns and hashes; no cell."""
-    classes, people, claim = release.classes, release.people, release.claim
+    claim = release.claim
     return {
         "audience": AUDIENCE,
         "provenance": release.provenance.to_dict(),
@@ -87,8 +87,8 @@ def manifest(release: Release, table: Table) -> dict[str, Any]:
         "claim_text": NO_CLAIM if claim is None else claim.describe(),
         "rows": len(release),
         "suppressed": int(release.suppressed.sum()),
-        "classes": classes.count,
-        "smallest_class": int(people.min()) if classes.count else 0,
+        "classes": release.classes.count,
+        "smallest_class": release.smallest_class,
         "missing": table.missing,
         "columns": [{"name": a.name, "role": str(a.role)} for a in release.schema.attributes],
         "schema_sha256": release.schema.sha256,

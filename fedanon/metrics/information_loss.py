@@ -7,13 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedanon.data.cells import Intervals, Nodes, Numbers
+from fedanon.data.cells import Numbers, cell_losses
 from fedanon.data.groups import Groups
-from fedanon.data.schema import Numeric
-from fedanon.data.table import CodedColumn, Table
+from fedanon.data.schema import FreeText
+from fedanon.data.table import Table
 from fedanon.metrics.base import metric
 from fedanon.metrics.published import covers, exactly, positions
 from fedanon.release.release import Release
+from fedanon.release.view import PublishedView
 from fedanon.types import FloatArray
 
 
@@ -54,19 +55,31 @@ def ncp_published(table: Table, release: Release) -> float:
 def ncp_by_column(table: Table, release: Release) -> dict[str, float]:
     """:func:`ncp` of every quasi-identifier."""
     extent = _extent_loss(table, release)
-    return {c.name: _with_suppressed(extent[:, i], release) for i, c in enumerate(table.columns)}
+    return {c.name: float(_with_suppressed(extent[:, i], release).mean()) for i, c in enumerate(table.columns)}
 
 
 def ncp_published_by_column(table: Table, release: Release) -> dict[str, float]:
     """:func:`ncp_published` of every quasi-identifier."""
     extent = _extent_loss(table, release)
-    kept = release.groups.labels[~release.suppressed]
-    losses = {}
-    for i, column in enumerate(table.columns):
-        cells = release.cells[column.name]
-        loss = extent[:, i] if isinstance(cells, Numbers) else _cell_loss(cells, column)[kept]
-        losses[column.name] = _with_suppressed(loss, release)
-    return losses
+    return {
+        column.name: float(
+            _with_suppressed(extent[:, i], release).mean()
+            if isinstance(release.cells[column.name], Numbers)
+            else published_losses(release, column.name).mean()
+        )
+        for i, column in enumerate(table.columns)
+    }
+
+
+def published_losses(view: PublishedView, name: str) -> FloatArray:
+    """Loss of what is published of every row in one quasi-identifier, without the originals; a suppressed row lost all.
+
+    A single number costs nothing here: what it stands for cannot be seen.
+    """
+    attribute = view.schema[name]
+    assert not isinstance(attribute, FreeText)
+    losses = cell_losses(view.cells[name], attribute)
+    return _with_suppressed(losses[view.groups.labels[~view.suppressed]], view)
 
 
 def _extent_loss(table: Table, release: Release) -> FloatArray:
@@ -80,17 +93,11 @@ def _extent_loss(table: Table, release: Release) -> FloatArray:
     return loss
 
 
-def _cell_loss(cells: Intervals | Nodes, column: CodedColumn) -> FloatArray:
-    """Loss of publishing each cell; a missing value says what it is and loses nothing."""
-    if isinstance(cells, Nodes):
-        return cells.hierarchy.leaf_loss[cells.nodes]
-    assert isinstance(column.attribute, Numeric)
-    return np.nan_to_num((cells.high - cells.low) / column.attribute.width, nan=0.0)
-
-
-def _with_suppressed(loss: FloatArray, release: Release) -> float:
-    """Mean over all rows, the suppressed ones at full loss."""
-    return float((loss.sum() + release.suppressed.sum()) / len(release))
+def _with_suppressed(loss: FloatArray, view: PublishedView) -> FloatArray:
+    """The loss of every row, given that of the published ones: the suppressed ones are at full loss."""
+    losses = np.ones(len(view))
+    losses[~view.suppressed] = loss
+    return losses
 
 
 def _mean(by_column: dict[str, float]) -> float:

@@ -8,12 +8,14 @@ A class of people |e| has the risk 1/|e|; people are counted, not rows, where th
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from fedanon.metrics.base import view_metric
 from fedanon.release.release import Release
 from fedanon.release.view import PublishedView
-from fedanon.types import FloatArray
+from fedanon.types import FloatArray, IndexArray
 
 #: ARX's default threshold: a record is at risk if an attacker is right more often than one time in five
 RISK_THRESHOLD = 0.2
@@ -22,13 +24,13 @@ RISK_THRESHOLD = 0.2
 @view_metric("prosecutor_risk", title="Prosecutor risk, highest", better="lower")
 def prosecutor_risk(view: PublishedView) -> float:
     r"""Highest risk of any published record, :math:`\max_e 1/|e|` (El Emam & Dankar 2008)."""
-    return float(record_risks(view).max(initial=-1.0)) if view.classes.count else np.nan
+    return summarize_risks(record_risks(view)).highest
 
 
 @view_metric("prosecutor_risk_average", title="Prosecutor risk, average", better="lower")
 def prosecutor_risk_average(view: PublishedView) -> float:
     r"""Mean of 1/|e| over the published records; classes / records where every row is a person."""
-    return float(record_risks(view).mean()) if view.classes.count else np.nan
+    return summarize_risks(record_risks(view)).average
 
 
 @view_metric("journalist_risk", title="Journalist risk, highest", better="lower")
@@ -49,12 +51,39 @@ def marketer_risk(view: PublishedView) -> float:
 @view_metric("records_at_risk", title="Records at risk", better="lower")
 def records_at_risk(view: PublishedView) -> float:
     """Share of the published records whose risk 1/|e| exceeds 0.2, those in classes of fewer than five people."""
-    return float((record_risks(view) > RISK_THRESHOLD).mean()) if view.classes.count else np.nan
+    return summarize_risks(record_risks(view)).at_risk
 
 
-def record_risks(view: PublishedView) -> FloatArray:
-    """Risk 1/|e| of every published record."""
-    return 1.0 / view.people[view.classes.labels[~view.suppressed]]
+def record_risks(view: PublishedView, people: IndexArray | None = None) -> FloatArray:
+    """Risk 1/|e| of every published record.
+
+    ``people`` is how many people an attacker finds for every class, at least the one who is there; those of the release
+    if None, the people of a population for a journalist who has one.
+    """
+    by_class = view.people if people is None else np.maximum(people, 1)
+    return 1.0 / by_class[view.classes.labels[~view.suppressed]]
+
+
+class RiskSummary(NamedTuple):
+    """The risks of all published records in three numbers, NaN if nothing is published.
+
+    Parameters
+    ----------
+    highest : of any record.
+    average : over the records: the expected share that an attacker who names all of them gets right.
+    at_risk : share of the records whose risk exceeds :data:`RISK_THRESHOLD`.
+    """
+
+    highest: float
+    average: float
+    at_risk: float
+
+
+def summarize_risks(risks: FloatArray) -> RiskSummary:
+    """The summary of the risks of records, as :func:`record_risks` gives them."""
+    if not risks.size:
+        return RiskSummary(np.nan, np.nan, np.nan)
+    return RiskSummary(float(risks.max()), float(risks.mean()), float((risks > RISK_THRESHOLD).mean()))
 
 
 # ---- Equivalence classes -------------------------------------------------------------------------
@@ -63,7 +92,7 @@ def record_risks(view: PublishedView) -> FloatArray:
 @view_metric("k_reached", title="Smallest class", better="higher")
 def k_reached(view: PublishedView) -> float:
     """Number of people in the smallest equivalence class: the k the release really has (Sweeney 2002)."""
-    return float(view.people.min()) if view.people.size else np.nan
+    return float(view.smallest_class) if view.people.size else np.nan
 
 
 @view_metric("classes", title="Equivalence classes", better="neither")

@@ -67,6 +67,11 @@ class PublishedView:
         return self.classes.count_people(self.persons)
 
     @property
+    def smallest_class(self) -> int:
+        """Number of people in the smallest class, the k that is reached; 0 if nothing is published."""
+        return int(self.people.min()) if self.people.size else 0
+
+    @property
     def knows_people(self) -> bool:
         """Whether people are counted: they are known, or every row is one."""
         return self.persons is not None or self.schema.person_id is None

@@ -106,7 +106,7 @@ def test_numbers_are_those_of_the_metrics(tmp_path: Path) -> None:
     )
     risk = prosecutor(found)
     assert risk is not None
-    assert found.k_reached == measured["k_reached"]
+    assert found.released.smallest_class == measured["k_reached"]
     assert risk.highest == pytest.approx(measured["prosecutor_risk"])
     assert risk.average == pytest.approx(measured["marketer_risk"])
     losses = column_losses(found)
@@ -156,7 +156,7 @@ def test_people_are_counted_not_rows(tmp_path: Path) -> None:
     found = evidence(tmp_path, frame=pd.concat([ward_frame(30)] * 2))
     assert found.n_people == 30
     blind = ReleaseEvidence.from_file(found.path, ward_schema())
-    assert blind.k_reached == 2 * found.k_reached >= 10
+    assert blind.released.smallest_class == 2 * found.released.smallest_class >= 10
     assert [verdict.doubt for verdict in blind.verdicts] == ["people"]
     text = Page(render_html(release_report(blind, language("en")))).text
     assert "left open: people are unknown without the original" in text

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedanon.anonymizers.base import own_cells
-from fedanon.data.cells import Cells, Intervals, Nodes, whole_range
+from fedanon.data.cells import Cells, Intervals, Nodes, cell_losses, whole_range
 from fedanon.data.hierarchy import Hierarchy
 from fedanon.data.schema import Numeric
 from fedanon.data.table import CodedColumn, Table
@@ -75,11 +75,11 @@ def _recodings(
         for level in range(1, int(attribute.hierarchy.height[-1])):
             recode = _interval_recoding(table, attribute.hierarchy, level)
             share = _share(attribute.hierarchy, level, objective)[_leaves(attribute.hierarchy, column)]
-            yield recode, share if objective == "arx" else _extent(recode(column), attribute)
+            yield recode, share if objective == "arx" else cell_losses(recode(column), attribute)
     else:
         for level in range(1, numeric_levels):
             recode = _bin_recoding(table, 2 ** (numeric_levels - level))
-            yield recode, _extent(recode(column), attribute)
+            yield recode, cell_losses(recode(column), attribute)
     yield lambda new: whole_range(attribute, new.size), np.ones(column.size)
 
 
@@ -89,11 +89,6 @@ def _share(hierarchy: Hierarchy, level: int, objective: Objective) -> FloatArray
     if objective == "ncp":
         return hierarchy.leaf_loss[nodes]
     return np.asarray((hierarchy.leaf_counts[nodes] - 1) / max(hierarchy.n_leaves - 1, 1), dtype=np.float64)
-
-
-def _extent(cells: Cells, attribute: Numeric) -> FloatArray:
-    assert isinstance(cells, Intervals)
-    return np.nan_to_num((cells.high - cells.low) / attribute.width)
 
 
 def _node_recoding(table: Table, level: int) -> ColumnRecoder:

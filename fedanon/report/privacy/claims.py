@@ -99,7 +99,7 @@ def _numbers(
     if isinstance(model, Mechanism):
         return model.parameters.get("epsilon"), None
     if isinstance(model, KAnonymity):
-        return float(model.k), None if model.scope == "federation" else float(evidence.k_reached)
+        return float(model.k), None if model.scope == "federation" else float(evidence.released.smallest_class)
     values = asdict(model)
     names = {component: name for name, component in PRIVACY_MODELS.items()}
     name = names.get(type(model), "")

@@ -96,11 +96,6 @@ class ReleaseEvidence:
         return len(self.released) if self.persons is None else int(np.unique(self.persons).size)
 
     @property
-    def k_reached(self) -> int:
-        """Number of people in the smallest class."""
-        return int(self.people.min()) if self.people.size else 0
-
-    @property
     def suppressed(self) -> int:
         """Number of rows of which nothing is published."""
         return int(self.released.suppressed.sum())

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedanon.data.cells import Cells, Intervals, Nodes, is_suppressed
+from fedanon.data.cells import is_suppressed
 from fedanon.data.schema import Categorical, Numeric
-from fedanon.metrics.information_loss import ncp_by_column, truthfulness_by_column
+from fedanon.metrics.information_loss import ncp_by_column, published_losses, truthfulness_by_column
 from fedanon.report.charts import Panel, Series
 from fedanon.report.document import Block, Facts, Figure, Note, Section, TableBlock, TableCell, TableColumn, Tone
 from fedanon.report.privacy.evidence import ReleaseEvidence
 from fedanon.report.privacy.language import Language
-from fedanon.types import FloatArray
 
 
 def losses_section(evidence: ReleaseEvidence, losses: Sequence[ColumnLoss], say: Language) -> Section:
@@ -145,27 +144,17 @@ def column_losses(evidence: ReleaseEvidence) -> list[ColumnLoss]:
 def _column(
     evidence: ReleaseEvidence, attribute: Numeric | Categorical, measured: float | None, true: float | None
 ) -> ColumnLoss:
-    cells, classes = evidence.released.cells[attribute.name], evidence.released.classes
-    by_class = np.append(_loss(cells, attribute), 1.0)
-    hidden = np.append(is_suppressed(cells, attribute), True)
-    # a suppressed row, whose label is -1, lost everything
-    loss = by_class[classes.labels]
+    view = evidence.released
+    loss = published_losses(view, attribute.name)
+    # a suppressed row, whose label is -1, says nothing either
+    hidden = np.append(is_suppressed(view.cells[attribute.name], attribute), True)[view.groups.labels]
     bins = np.bincount(np.searchsorted(BINS, np.round(loss, 9)), minlength=len(BINS)) / len(loss)
     return ColumnLoss(
         column=attribute.name,
         loss=float(loss.mean()),
         exact=float((loss == 0).mean()),
-        hidden=float(hidden[classes.labels].mean()),
+        hidden=float(hidden.mean()),
         by_bin=tuple(bins.tolist()),
         measured=measured,
         true=true,
     )
-
-
-def _loss(cells: Cells, attribute: Numeric | Categorical) -> FloatArray:
-    """Return the loss of every cell: leaves of a node over all leaves, or interval length over the declared range."""
-    if isinstance(cells, Nodes):
-        return cells.hierarchy.leaf_loss[cells.nodes]
-    assert isinstance(cells, Intervals)
-    assert isinstance(attribute, Numeric)
-    return np.clip(np.nan_to_num((cells.high - cells.low) / attribute.width, nan=0.0), 0.0, 1.0)

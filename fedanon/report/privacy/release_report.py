@@ -89,7 +89,7 @@ def _key_facts(evidence: ReleaseEvidence, found: _Found, say: Language) -> tuple
     people = "key.people" if evidence.counts_people and evidence.persons is not None else "key.rows"
     facts = [
         (say(people), say.number(evidence.n_people)),
-        (say("key.k"), say.number(evidence.k_reached)),
+        (say("key.k"), say.number(evidence.released.smallest_class)),
         (say("key.risk"), say.share(risk.highest if risk else None)),
         (say("key.average"), say.share(risk.average if risk else None)),
         (say("key.exposed"), say.share(exposed)),

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-
-import numpy as np
+from typing import NamedTuple
 
 from fedanon.attacks.base import Z
-from fedanon.metrics.risk import RISK_THRESHOLD
+from fedanon.metrics.risk import record_risks, summarize_risks
 from fedanon.report.document import Block, Paragraph, Section, TableBlock, TableCell, TableColumn
 from fedanon.report.privacy.evidence import ReleaseEvidence
 from fedanon.report.privacy.language import Language
@@ -55,8 +53,7 @@ def _row(attacker: str, risk: Risk, say: Language, *, highest: bool = True) -> t
 # ---- the attackers -------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Risk:
+class Risk(NamedTuple):
     """The risk from one attacker.
 
     Parameters
@@ -76,7 +73,7 @@ class Risk:
 
 def prosecutor(evidence: ReleaseEvidence) -> Risk | None:
     """Return the risk from an attacker who knows that the person is in the release; None if nothing is published."""
-    return _risk(evidence, 1.0 / evidence.people) if evidence.people.size else None
+    return _risk(record_risks(evidence.released)) if evidence.people.size else None
 
 
 def journalist(evidence: ReleaseEvidence) -> Risk | None:
@@ -87,17 +84,15 @@ def journalist(evidence: ReleaseEvidence) -> Risk | None:
     if population is None or not evidence.people.size:
         return None
     matching = points_in_cells(population.points, *population.bounds(evidence.released.cells))
-    return _risk(evidence, 1.0 / np.maximum(matching, 1))
+    return _risk(record_risks(evidence.released, matching))
 
 
-def _risk(evidence: ReleaseEvidence, by_class: FloatArray) -> Risk:
-    r"""Summarize over records the chance :math:`p` of every class.
+def _risk(risks: FloatArray) -> Risk:
+    r"""Add the interval to the summary of the chance :math:`p` of every record.
 
     The hits of an attacker who names every record are a sum of independent trials, so their share has the variance
     :math:`\sum_r p_r (1 - p_r) / n^2`; the interval is that of the normal distribution.
     """
-    classes = evidence.released.classes
-    p = by_class[classes.labels[~evidence.released.suppressed]]
-    average, reach = float(p.mean()), Z * math.sqrt(float((p * (1 - p)).sum())) / len(p)
-    low, high = max(0.0, average - reach), min(1.0, average + reach)
-    return Risk(float(p.max()), average, low, high, float((p > RISK_THRESHOLD).mean()))
+    highest, average, above = summarize_risks(risks)
+    reach = Z * math.sqrt(float((risks * (1 - risks)).sum())) / len(risks)
+    return Risk(highest, average, max(0.0, average - reach), min(1.0, average + reach), above)
