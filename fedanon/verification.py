@@ -179,14 +179,14 @@ class Verification:
         yield _check("hash of the file", self.manifest.is_of_file, good, bad)
 
     def _schemas(self) -> Iterator[Check]:
-        told = str(self.manifest.document["schema_sha256"])
+        stated = str(self.manifest.document["schema_sha256"])
         held = self.manifest.schema
         if held is not None:
             yield _check(
-                "schema of the manifest", held.sha256 == told, "has the hash the manifest names", "its hash differs"
+                "schema of the manifest", held.sha256 == stated, "has the hash the manifest names", "its hash differs"
             )
         if self.declared is not None:
-            known = {told, str(self.manifest.provenance["schema_sha256"])}
+            known = {stated, str(self.manifest.provenance["schema_sha256"])}
             mine = {self.declared.sha256, _with_missing(self.declared, held).sha256}
             yield _check("schema given", bool(mine & known), "is that of the release", "is not that of the release")
 
@@ -211,7 +211,7 @@ class Verification:
         }
         wrong = [what for name, what in SIZES.items() if found[name] != self.manifest.document.get(name)]
         sizes = ", ".join(f"{found[name]:,} {what}" for name, what in SIZES.items())
-        yield _check("sizes", not wrong, sizes, f"the manifest tells another number of {', '.join(wrong)}")
+        yield _check("sizes", not wrong, sizes, f"the manifest states another number of {', '.join(wrong)}")
 
     # ---- the promises ---------------------------------------------------------------------------
 

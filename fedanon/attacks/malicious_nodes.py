@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from fedanon.learning.settings import RunSettings
 
 #: what Byzantine nodes send, each in a run of its own
-TAMPERINGS = ("nan", "sign_flip", "scale", "label_flip", "gaussian")
+BYZANTINE_ATTACKS = ("nan", "sign_flip", "scale", "label_flip", "gaussian")
 #: rounds of training by the aggregation of the model: trees learn more slowly
 ROUNDS = {"mean": 5, "trees": 10}
 #: of models that are combined in a way of their own
@@ -83,11 +83,11 @@ class TrialFederation:
         """The labels of all test rows."""
         return np.concatenate([node.test[1] for node in self._nodes])
 
-    def run(self, tampering: str, malicious: int) -> dict[str, Any]:
+    def run(self, attack: str, malicious: int) -> dict[str, Any]:
         """Run the federation and return its result."""
         from fedanon.federated.simulation import simulate_nodes
 
-        settings = replace(self._settings, malicious_attack=tampering, malicious=malicious)
+        settings = replace(self._settings, malicious_attack=attack, malicious=malicious)
         with _quiet():
             # a copy keeps what its node prepared, and has learned nothing yet
             return simulate_nodes([copy(node) for node in self._nodes], settings).to_dict()
@@ -135,7 +135,7 @@ def _quiet() -> Iterator[None]:
 class Byzantine(FederationAttack):
     """Share of the pairs of a positive and a negative test row that the model ranks wrongly: 1 - AUC.
 
-    The worst of several kinds of tampering counts (Blanchard et al. 2017); the baseline is the same federation without
+    The worst of several attacks counts (Blanchard et al. 2017); the baseline is the same federation without
     malicious nodes.
     """
 
@@ -143,10 +143,10 @@ class Byzantine(FederationAttack):
     meaning = "Malicious nodes make the model of all useless by the updates they send."
 
     def run(self, context: AttackContext, rng: np.random.Generator) -> Finding:
-        """Run once without malicious nodes, and once for each kind of tampering."""
+        """Run once without malicious nodes, and once for each attack."""
         federation = self.make_federation(context, rng)
-        clean = federation.run(TAMPERINGS[0], 0)
-        played = {name: federation.run(name, self.malicious) for name in TAMPERINGS}
+        clean = federation.run(BYZANTINE_ATTACKS[0], 0)
+        played = {name: federation.run(name, self.malicious) for name in BYZANTINE_ATTACKS}
         areas = {name: result["auc_pooled"] for name, result in played.items()}
         worst, labels = min(areas.values()), federation.labels
         named = [[entry["node"] in result["malicious"] for entry in result["suspects"]] for result in played.values()]

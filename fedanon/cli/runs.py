@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from fedanon.data.table import Table
     from fedanon.release.release import Release
 
-#: the measures every run reports
-MEASURES = (
+#: the metrics every run reports
+REPORTED = (
     "k_reached",
     "classes",
     "average_class_size",
@@ -80,10 +80,10 @@ def run(anonymizer: Anonymizer, table: Table, seed: int) -> tuple[Release, dict[
 
 
 def measure(table: Table, release: Release) -> dict[str, Any]:
-    """Sizes and the measures of a release of ``table``."""
+    """Sizes and metrics of a release of ``table``."""
     from fedanon.metrics import evaluate
 
-    measured: dict[str, Any] = evaluate(table, release, MEASURES)
+    measured: dict[str, Any] = evaluate(table, release, REPORTED)
     for name in COUNTS:
         measured[name] = int(measured[name])
     suppressed = int(release.suppressed.sum())

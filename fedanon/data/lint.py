@@ -93,7 +93,7 @@ def _determined(attribute: Attribute, codes: Codes, table: Table) -> Iterator[st
         guessed = _agreement(np.zeros_like(quasi), quasi)
         if known >= DETERMINED and 1 - known <= (1 - guessed) / 2 and guessed < 1:
             yield (
-                f"The {attribute.role} column {attribute.name!r} tells the quasi-identifier {column.name!r} "
+                f"The {attribute.role} column {attribute.name!r} determines the quasi-identifier {column.name!r} "
                 f"on {known:.0%} of the rows, and so undoes its generalisation."
             )
 
@@ -121,7 +121,7 @@ def _flat_trees(table: Table) -> Iterator[str]:
 #
 # The list is that of 45 CFR 164.514(b)(2)(i), (A) to (R). A column is named by a word of its name, or by the shape of
 # most of its values; both are hints for a person to follow, and an empty answer proves nothing. Values are looked at,
-# never told.
+# never reported.
 
 
 #: share of the values that must have the shape

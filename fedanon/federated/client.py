@@ -56,7 +56,7 @@ def client_app(
     def hello(message: Message, context: Context) -> Message:
         joint_state.keep_plan(context, message)
         node = nodes.of(context)
-        # measures have no noise: where a budget is kept, they stay here
+        # metrics have no noise: where a budget is kept, they stay here
         facts = node.facts if node.settings.dp is None else replace(node.facts, measures={})
         return wire.reply_facts(message, facts, node.number)
 

@@ -31,7 +31,7 @@ OnRound = Callable[[dict[str, Any]], None]
 
 @dataclass(frozen=True)
 class Simulation:
-    """Result of a simulated run: settings, curves, final scores, the nodes' measures, and who was malicious."""
+    """Result of a simulated run: settings, curves, final scores, the nodes' metrics, and who was malicious."""
 
     settings: RunSettings
     outcome: RunResult
@@ -44,7 +44,7 @@ class Simulation:
         last = self.outcome.rounds[-1]
         facts = self.outcome.facts
         sizes = [f.n_train for f in facts.values()]
-        measures = {
+        metrics = {
             name: float(np.average([f.measures[name] for f in facts.values()], weights=sizes))
             for name in sorted(set.intersection(*(set(f.measures) for f in facts.values())))
         }
@@ -53,8 +53,8 @@ class Simulation:
             "version": __version__,
             "settings": wire.encode_settings(self.settings),
             **{name: value for name, value in last.items() if name != "round"},
-            **measures,
-            "linkage": measures.get("linkage_expected_share"),
+            **metrics,
+            "linkage": metrics.get("linkage_expected_share"),
             "n_train": sum(sizes),
             "n_test": sum(f.n_test for f in facts.values()),
             "facts": {str(number): facts[number].to_dict() for number in sorted(facts)},

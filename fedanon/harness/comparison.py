@@ -42,12 +42,12 @@ def _compare(ours: pd.DataFrame, published: Published) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _row(here: pd.DataFrame, measure: str, value: float, published: Published) -> dict[str, object]:
-    found = here[here["measure"] == measure]
+def _row(here: pd.DataFrame, metric: str, value: float, published: Published) -> dict[str, object]:
+    found = here[here["measure"] == metric]
     if len(found) > 1:
-        raise ConfigError(f"A published number of {measure} stands for {len(found)} of ours in {published.grid!r}.")
-    row: dict[str, object] = {"measure": measure, "source": published.source, "published": value}
-    tolerance = published.tolerances.get(measure)
+        raise ConfigError(f"A published number of {metric} stands for {len(found)} of ours in {published.grid!r}.")
+    row: dict[str, object] = {"measure": metric, "source": published.source, "published": value}
+    tolerance = published.tolerances.get(metric)
     if tolerance is not None:
         row |= {"tolerance": str(tolerance), "within": False}
     if not len(found):

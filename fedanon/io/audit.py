@@ -186,8 +186,8 @@ def _record(line: bytes) -> dict[str, Any] | None:
     """The record of a line whose own hash is right and that is written the one way; None otherwise."""
     try:
         record = json.loads(line)
-        told = {name: value for name, value in record.items() if name != "sha256"}
-        sound = set(record) == FIELDS and isinstance(record["number"], int) and _sealed(told)[0] == line + b"\n"
+        content = {name: value for name, value in record.items() if name != "sha256"}
+        sound = set(record) == FIELDS and isinstance(record["number"], int) and _sealed(content)[0] == line + b"\n"
     except (ValueError, AttributeError, RecursionError):
         return None
     return record if sound else None

@@ -107,7 +107,7 @@ def _separator(data: bytes, given: str | None) -> str:
 
 # ---- What a CSV file has to pass before it is parsed ---------------------------------------------
 #
-# Lines are told by number and never quoted: even the first one may hold a record where a header was forgotten.
+# Lines are reported by number and never quoted: even the first one may hold a record where a header was forgotten.
 
 
 MAX_LINE = 2**20

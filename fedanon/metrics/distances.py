@@ -94,7 +94,7 @@ def _whole_positions(cells: Cells, attribute: Numeric) -> FloatArray:
     """Truncated midpoints; a node of the age tree counts by the bounds in its label, the root by the range.
 
     The labels are read because the thesis's tree is off by one: its node '20-24' holds the leaves 21 to 25, and its
-    code took the middle of the label. With '*' at the middle of the client's range this gives the published counts.
+    code took the middle of the label. With '*' at the middle of the node's range this gives the published counts.
     """
     if isinstance(cells, Numbers):
         return cells.values

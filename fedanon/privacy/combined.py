@@ -72,6 +72,6 @@ class _Together(Forecast):
         return np.asarray(np.logical_and.reduce([one.satisfied(source, others) for one in self._forecasts]))
 
     def merge(self, source: int, into: int) -> None:
-        """Tell all."""
+        """Merge in all forecasts."""
         for one in self._forecasts:
             one.merge(source, into)

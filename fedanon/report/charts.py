@@ -80,7 +80,7 @@ class Panel:
 
 
 def spans_decades(values: list[float]) -> bool:
-    """Tell whether small values would vanish on a linear axis."""
+    """Return whether small values would vanish on a linear axis."""
     return bool(values) and min(values) > 0 and max(values) / min(values) > 30
 
 

@@ -78,7 +78,7 @@ def first_of(frame: pd.DataFrame, names: Iterable[str]) -> str | None:
 
 
 def several(values: pd.Series) -> bool:
-    """Tell whether there is more than one value; a missing value counts as one."""
+    """Return whether there is more than one value; a missing value counts as one."""
     return len(values.drop_duplicates()) > 1
 
 
@@ -104,7 +104,7 @@ def panels_of(frame: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
 
 
 def place_text(place: dict[str, object]) -> str:
-    """Describe coordinates, such as 'adult, xgb, clients 10'."""
+    """Describe coordinates, such as 'adult, xgb, nodes 10'."""
     plain = ("dataset", "model", "partition", "protocol", "strategy")
     parts = [str(v) if name in plain else f"{name} {v}" for name, v in place.items() if not pd.isna(v)]  # type: ignore[call-overload]
     return ", ".join(parts)

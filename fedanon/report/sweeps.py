@@ -161,7 +161,7 @@ OTHER = "other"
 
 
 def is_sweep(frame: pd.DataFrame) -> bool:
-    """Tell whether some method of a grid has several values of its own parameter under one label."""
+    """Return whether some method of a grid has several values of its own parameter under one label."""
     return "settings" in frame and bool(frame.drop_duplicates(["label", "settings"])["label"].duplicated().any())
 
 

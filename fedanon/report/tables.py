@@ -143,7 +143,7 @@ _ABOUT = (
 
 
 def is_statistics(frame: pd.DataFrame) -> bool:
-    """Tell whether a grid is about columns."""
+    """Return whether a grid is about columns."""
     return set(frame["task"]) == {"statistics"}
 
 

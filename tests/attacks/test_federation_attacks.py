@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 
 from fedanon.attacks.base import Finding, NotApplicableError
-from fedanon.attacks.malicious_nodes import TAMPERINGS, Byzantine, FederationAttack, PlantedBackdoor, auc_interval
+from fedanon.attacks.malicious_nodes import (
+    BYZANTINE_ATTACKS,
+    Byzantine,
+    FederationAttack,
+    PlantedBackdoor,
+    auc_interval,
+)
 from fedanon.models.scores import auc
 from tests.attacks.contexts import context_of, made, small_table
 
@@ -27,7 +33,7 @@ def test_the_robust_rule_loses_little(model: Any, method: dict[str, Any]) -> Non
     assert 0.1 < finding.baseline < 0.25  # the model knows something
     assert finding.rate < finding.baseline + 0.03
     assert finding.interval[0] < finding.rate < finding.interval[1]
-    assert set(finding.details) >= {f"auc_{name}" for name in TAMPERINGS}
+    assert set(finding.details) >= {f"auc_{name}" for name in BYZANTINE_ATTACKS}
     assert finding.details["malicious_named_share"] >= 0.6
     assert finding.n == 1_200
 

@@ -13,7 +13,7 @@ import pytest
 from fedanon.io.parquet import read_columns
 from tests.cli.conftest import Run
 
-MEASURES = ("classes", "k_reached", "suppressed", "ncp", "truthfulness", "linkage_expected")
+METRICS = ("classes", "k_reached", "suppressed", "ncp", "truthfulness", "linkage_expected")
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def test_every_way_gives_the_same_release(
     assert made.code == 0, made.err
     plain = tmp_path / "plain.csv"
     expected = run("anonymize", ward, "--schema", schema, "--k", "4", "-o", plain, "--json")
-    assert {name: made.json[name] for name in MEASURES} == {name: expected.json[name] for name in MEASURES}
+    assert {name: made.json[name] for name in METRICS} == {name: expected.json[name] for name in METRICS}
     released = pd.read_csv(out, dtype=str) if written_as == "csv" else pq.read_table(out).to_pandas()
     guarded = pd.read_csv(plain, dtype=str)
     if written_as == "parquet":
@@ -44,7 +44,7 @@ def test_every_way_gives_the_same_release(
     checked = run("check", out, "--schema", schema, "--original", source, "--json")
     assert checked.code == 0, checked.err
     assert checked.json["manifest"]["verified_hash"]
-    for name in MEASURES:
+    for name in METRICS:
         assert checked.json[name] == pytest.approx(made.json[name])
 
 

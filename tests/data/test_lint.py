@@ -44,7 +44,7 @@ def test_planted_faults_are_found():
     found = "\n".join(warnings)
     assert "'serial no' has 300 values on 300 rows" in found
     assert "'serial no' is insensitive, but its name is that of an identifier" in found
-    assert "insensitive column 'area' tells the quasi-identifier 'town' on 100% of the rows" in found
+    assert "insensitive column 'area' determines the quasi-identifier 'town' on 100% of the rows" in found
     assert "No column is sensitive" in found
     assert "'town' has 30 values in a flat taxonomy" in found
     assert "noise" not in found
@@ -56,7 +56,7 @@ def test_a_copy_of_education_is_found():
     schema = bundled_schema("adult")
     schema = schema.replacing(replace(schema["education-num"], role=Role.INSENSITIVE))
     warnings = lint_schema(Table.from_frame(complete_rows(), schema))
-    assert any("'education-num' tells the quasi-identifier 'education' on 100%" in warning for warning in warnings)
+    assert any("'education-num' determines the quasi-identifier 'education' on 100%" in warning for warning in warnings)
 
 
 def test_bundled_schemas_are_clean():

@@ -112,7 +112,7 @@ def test_unknown_partitions(text):
 
 def test_wrong_parameters():
     table, rng = table_of(10), np.random.default_rng(0)
-    for text, clients in [
+    for text, nodes in [
         ("iid", 0),
         ("iid", None),
         ("dirichlet:0", 2),
@@ -121,7 +121,7 @@ def test_wrong_parameters():
         ("by:site", 4),
     ]:
         with pytest.raises(ConfigError):
-            parse_partition(text)(table, clients, rng)
+            parse_partition(text)(table, nodes, rng)
     bare = Table.from_frame(pd.DataFrame({"a": ["1", "2"]}), Schema((FreeText("a", Role.INSENSITIVE),)))
     with pytest.raises(ConfigError, match="no target"):
         dirichlet(bare, 2, None, 1.0, rng)

@@ -28,7 +28,7 @@ Parts = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]
 @TASKS.register("central")
 @dataclass(frozen=True, kw_only=True)
 class CentralTask(MethodTask):
-    """Scores of a centralised classifier.
+    """Scores of a centralized classifier.
 
     ``as_published`` anonymises everything, then splits, and encodes the published values, as the thesis's code did;
     ``corrected`` splits, anonymises the training rows, and tests on raw rows with the schema's encoding.

@@ -98,7 +98,7 @@ class DifferentialPrivacy:
         if shown:
             raise PrivacyViolationError(f"The release publishes columns without noise: {', '.join(shown)}.")
         if not view.in_group_order or view.suppressed.any():
-            raise PrivacyViolationError("The order or the number of the published rows tells of single records.")
+            raise PrivacyViolationError("The order or the number of the published rows reveals single records.")
         self._refuse_bare(view, table)
 
     def _refuse_bare(self, view: View, table: Table) -> None:

@@ -108,7 +108,7 @@ class FederationResult:
         return None if found is None else int(found)
 
     def holds_at(self, node: NodeResult) -> bool | None:
-        """Tell whether a node keeps the k it promises by itself; None if it promises or reports none."""
+        """Return whether a node keeps the k it promises by itself; None if it promises or reports none."""
         if self.k_local is None or node.k_reached is None:
             return None
         return node.k_reached >= self.k_local

@@ -40,7 +40,7 @@ class Language:
         return self.texts[key].format(**{name: self._shown(value) for name, value in values.items()})
 
     def knows(self, key: str) -> bool:
-        """Tell whether the table has a text for a key."""
+        """Return whether the table has a text for a key."""
         return key in self.texts
 
     def number(self, value: float | None) -> str:

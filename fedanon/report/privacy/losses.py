@@ -33,7 +33,7 @@ def mean_loss(losses: Sequence[ColumnLoss]) -> float | None:
 
 
 def is_truthful(evidence: ReleaseEvidence, losses: Sequence[ColumnLoss]) -> bool:
-    """Tell whether published cells hold the original values, as measured or as promised by the method."""
+    """Return whether published cells hold the original values, as measured or as promised by the method."""
     measured = [one.true for one in losses if one.true is not None]
     if measured:
         return min(measured) == 1
