@@ -48,8 +48,8 @@ class FederationAttack(Attack):
 
     nodes: int = parameter(10, help="nodes among which the people are dealt out", at_least=4, aliases=("clients",))
     malicious: int = parameter(3, help="how many of them are malicious", at_least=1, aliases=("hostile",))
-    model: str = parameter("lr", help="name of the model they train, such as lr or xgb")
-    strategy: str = parameter("robust", help="how the server combines updates")
+    model: str = parameter("lr", help="model they train: {models}")
+    strategy: str = parameter("robust", help="how the server combines updates: {strategies}")
 
     def make_federation(self, context: AttackContext, rng: np.random.Generator) -> TrialFederation:
         """Make the nodes, each with its part of the table; raise NotApplicableError where there can be none."""

@@ -49,7 +49,7 @@ class Lira(Attack):
     meaning = "Someone who holds the model and people's records finds out who was among those it was trained on."
     target = "model"
 
-    model: str = parameter("xgb", help="name of the model, such as xgb or lr")
+    model: str = parameter("xgb", help="model that is attacked: {models}")
     profile: Literal["federation", "central"] = parameter(
         "federation",
         help="the federation's default model, or one release in one place and a hundred trees with xgboost's own"
@@ -178,7 +178,7 @@ class MembershipLoss(Attack):
     meaning = "Someone who holds the model and people's records tells members from others by the model's confidence."
     target = "model"
 
-    model: str = parameter("xgb", help="name of the model, such as xgb or lr")
+    model: str = parameter("xgb", help="model that is attacked: {models}")
     rounds: int = parameter(100, help="rounds of training", at_least=1)
 
     def run(self, context: AttackContext, rng: np.random.Generator) -> Finding:

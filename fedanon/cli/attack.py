@@ -239,7 +239,11 @@ def _format_parameters(parameters: Any) -> str:
 
 def _list_parameters(kind: type[Attack]) -> list[dict[str, Any]]:
     return [
-        {"name": e.name, "default": "required" if e.default is MISSING else e.default, "help": e.metadata.get("help")}
+        {
+            "name": e.name,
+            "default": "required" if e.default is MISSING else e.default,
+            "help": options.with_names(e.metadata.get("help", "")),
+        }
         for e in fields(kind)
     ]
 

@@ -58,7 +58,19 @@ def _with_options(
 
 
 #: the registries whose names a help text may list, by the word in braces that stands for them
-LISTED = {"models": "fedanon.models:MODELS", "strategies": "fedanon.learning.strategies:STRATEGIES"}
+LISTED = {
+    "models": "fedanon.models:MODELS",
+    "strategies": "fedanon.learning.strategies:STRATEGIES",
+    "malicious_attacks": "fedanon.learning.malicious:MALICIOUS_ATTACKS",
+}
+
+
+def with_names(text: str) -> str:
+    """A help text with the names of what is registered in place of the words in braces."""
+    for word in [word for word in LISTED if f"{{{word}}}" in text]:
+        module, _, registry = LISTED[word].partition(":")
+        text = text.replace(f"{{{word}}}", ", ".join(getattr(import_module(module), registry).names()))
+    return text
 
 
 class ListingCommand(TyperCommand):
@@ -70,11 +82,8 @@ class ListingCommand(TyperCommand):
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Fill in the names, then show the help as ever."""
         for option in self.params:
-            text = getattr(option, "help", None) or ""
-            for word in [word for word in LISTED if f"{{{word}}}" in text]:
-                module, _, name = LISTED[word].partition(":")
-                names = getattr(import_module(module), name).names()
-                option.help = text = text.replace(f"{{{word}}}", ", ".join(names))  # type: ignore[attr-defined]
+            if getattr(option, "help", None):
+                option.help = with_names(option.help)  # type: ignore[attr-defined]
         super().format_help(ctx, formatter)
 
 

@@ -126,7 +126,7 @@ class RunSettings:
     )
     malicious_attack: str = parameter(
         "sign_flip",
-        help="what they do: nan, sign_flip, scale, label_flip, gaussian or backdoor",
+        help="what they do: {malicious_attacks}",
         aliases=("tampering",),
         group=ATTACK,
         simulated=True,

@@ -12,7 +12,7 @@ from fedanon.federated.sources import whole_table
 from fedanon.fields import parameter
 from fedanon.harness.tasks import TASKS
 from fedanon.harness.tasks.base import CellResult, MethodTask, majority_share
-from fedanon.models.centralized import fit_predict
+from fedanon.models.centralized import CLASSIFIERS, fit_predict
 from fedanon.models.encoding import Encoding
 from fedanon.models.scores import classification_scores
 from fedanon.models.target import target
@@ -34,7 +34,7 @@ class CentralTask(MethodTask):
     ``corrected`` splits, anonymises the training rows, and tests on raw rows with the schema's encoding.
     """
 
-    model: str = parameter("xgb", help="knn, rf, svm, xgb or lr")
+    model: str = parameter("xgb", help=f"classifier: {', '.join(CLASSIFIERS)}")
     protocol: Literal["corrected", "as_published"] = parameter("corrected", help="fair, or as the thesis's code")
 
     def run(self) -> CellResult:
