@@ -7,7 +7,8 @@
     │   └── UnknownComponentError    no component of that name is registered
     ├── InfeasibleError              the request is sound, but cannot be met on this table
     ├── PrivacyViolationError        a release does not keep what it claims
-    └── UpdateRejectedError          a node's update failed validation
+    ├── UpdateRejectedError          a node's update failed validation
+    └── NotApplicableError           an attack cannot be tried here
 
 Messages name the column, count or parameter, never the value of a cell, since the text of an exception may be logged or
 travel to another machine; and they say what to do next.
@@ -46,3 +47,7 @@ class PrivacyViolationError(FedanonError):
 
 class UpdateRejectedError(FedanonError):
     """A node's update failed validation and is left out of the round."""
+
+
+class NotApplicableError(FedanonError):
+    """The attack cannot be tried here; the message says what it would need."""

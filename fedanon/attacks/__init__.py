@@ -11,7 +11,7 @@ from fedanon._lazy import lazy_exports
 from fedanon.registry import Registry
 
 if TYPE_CHECKING:
-    from fedanon.attacks.base import Attack, Finding, NotApplicableError
+    from fedanon.attacks.base import Attack, Finding
     from fedanon.attacks.composition import Composition, CompositionFederation
     from fedanon.attacks.context import AttackContext
     from fedanon.attacks.downcoding import Downcoding
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from fedanon.attacks.singling_out import SinglingOut
     from fedanon.attacks.suite import run_attacks, select_attacks
     from fedanon.attacks.tree_leakage import TreeLeakage
+    from fedanon.errors import NotApplicableError
 else:
     __getattr__, __dir__ = lazy_exports(
         __name__,
@@ -47,7 +48,7 @@ else:
             "Lira": "fedanon.attacks.membership",
             "MembershipLoss": "fedanon.attacks.membership",
             "Minimality": "fedanon.attacks.minimality",
-            "NotApplicableError": "fedanon.attacks.base",
+            "NotApplicableError": "fedanon.errors",
             "NumericDisclosure": "fedanon.attacks.numeric_disclosure",
             "PlantedBackdoor": "fedanon.attacks.malicious_nodes",
             "RecordLinkage": "fedanon.attacks.record_linkage",

@@ -17,12 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedanon.attacks.context import AttackContext, Members
-from fedanon.errors import FedanonError
+from fedanon.errors import NotApplicableError
 from fedanon.fields import check_fields
-
-
-class NotApplicableError(FedanonError):
-    """The attack cannot be tried here; the message says what it would need."""
 
 
 @dataclass(frozen=True)

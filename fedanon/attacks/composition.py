@@ -16,12 +16,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fedanon.attacks import ATTACKS
-from fedanon.attacks.base import Attack, Finding, NotApplicableError
+from fedanon.attacks.base import Attack, Finding
 from fedanon.attacks.context import AttackContext
 from fedanon.attacks.sensitive_values import sensitive_column
 from fedanon.data.groups import Groups
 from fedanon.data.schema import Role, Schema
 from fedanon.data.table import Table
+from fedanon.errors import NotApplicableError
 from fedanon.fields import parameter
 from fedanon.types import IndexArray
 

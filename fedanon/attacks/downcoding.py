@@ -14,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedanon.attacks import ATTACKS
-from fedanon.attacks.base import Attack, Finding, NotApplicableError
+from fedanon.attacks.base import Attack, Finding
 from fedanon.attacks.context import AttackContext
 from fedanon.attacks.sensitive_values import values_of
 from fedanon.data.cells import Nodes
 from fedanon.data.groups import Groups
 from fedanon.data.hierarchy import Hierarchy
+from fedanon.errors import NotApplicableError
 from fedanon.metrics.published import leaf_codes
 from fedanon.types import FloatArray, IntArray
 

@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedanon.attacks import ATTACKS
-from fedanon.attacks.base import Attack, Finding, NotApplicableError
+from fedanon.attacks.base import Attack, Finding
 from fedanon.attacks.context import AttackContext
 from fedanon.attacks.learning import labels_of
 from fedanon.data import partition
 from fedanon.data.schema import Numeric
 from fedanon.data.table import Table
+from fedanon.errors import NotApplicableError
 from fedanon.fields import parameter
 from fedanon.models.base import LocalState
 from fedanon.models.encoding import CategoricalColumn, Encoding

@@ -15,11 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedanon.attacks import ATTACKS
-from fedanon.attacks.base import Attack, Finding, NotApplicableError, require_members
+from fedanon.attacks.base import Attack, Finding, require_members
 from fedanon.attacks.context import AttackContext, Members
 from fedanon.attacks.sensitive_values import sensitive_column, values_of
 from fedanon.data.groups import Groups
 from fedanon.data.table import Table
+from fedanon.errors import NotApplicableError
 from fedanon.fields import parameter
 from fedanon.metrics.distances import record_distances
 from fedanon.release.release import Release

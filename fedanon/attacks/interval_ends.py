@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedanon.attacks import ATTACKS
-from fedanon.attacks.base import Attack, Finding, NotApplicableError, clustered_interval
+from fedanon.attacks.base import Attack, Finding, clustered_interval
 from fedanon.attacks.context import AttackContext
 from fedanon.data.cells import Intervals
 from fedanon.data.groups import Groups
+from fedanon.errors import NotApplicableError
 from fedanon.types import FloatArray
 
 

@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedanon.anonymizers.base import Anonymizer
-from fedanon.attacks.base import NotApplicableError
 from fedanon.attacks.context import AttackContext
 from fedanon.data import partition
 from fedanon.data.table import Table
-from fedanon.errors import ConfigError, SchemaError
+from fedanon.errors import ConfigError, NotApplicableError, SchemaError
 from fedanon.learning.rounds import train_in_process
 from fedanon.learning.strategies import STRATEGIES
 from fedanon.models import MODELS

@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedanon.attacks import ATTACKS
-from fedanon.attacks.base import Attack, Finding, NotApplicableError, require_members
+from fedanon.attacks.base import Attack, Finding, require_members
 from fedanon.attacks.context import AttackContext
 from fedanon.attacks.learning import Learner, certainty, labels_of, model_named
 from fedanon.data.table import Table
+from fedanon.errors import NotApplicableError
 from fedanon.fields import parameter
 from fedanon.models import MODELS
 from fedanon.models.base import Model, Parameters

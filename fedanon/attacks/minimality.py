@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 
 from fedanon.anonymizers.base import KAnonymizer
 from fedanon.attacks import ATTACKS
-from fedanon.attacks.base import Attack, Finding, NotApplicableError
+from fedanon.attacks.base import Attack, Finding
 from fedanon.attacks.context import AttackContext
 from fedanon.attacks.sensitive_values import SensitivePair, sensitive_pair
 from fedanon.data.groups import Groups
+from fedanon.errors import NotApplicableError
 from fedanon.fields import parameter
 from fedanon.privacy.base import PrivacyModel, Rows
 from fedanon.release.release import Release

@@ -13,11 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedanon.attacks import ATTACKS
-from fedanon.attacks.base import Attack, Finding, NotApplicableError
+from fedanon.attacks.base import Attack, Finding
 from fedanon.attacks.context import AttackContext
 from fedanon.attacks.sensitive_values import sensitive_pair
 from fedanon.data.groups import Groups
 from fedanon.data.schema import Numeric
+from fedanon.errors import NotApplicableError
 from fedanon.fields import parameter
 from fedanon.metrics.published import positions
 from fedanon.types import FloatArray

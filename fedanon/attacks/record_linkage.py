@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedanon.attacks import ATTACKS
-from fedanon.attacks.base import Attack, Finding, NotApplicableError, clustered_interval
+from fedanon.attacks.base import Attack, Finding, clustered_interval
 from fedanon.attacks.context import AttackContext
+from fedanon.errors import NotApplicableError
 from fedanon.metrics.distances import record_distances
 from fedanon.metrics.linkage import link
 

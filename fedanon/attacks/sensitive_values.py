@@ -11,11 +11,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fedanon.attacks.base import NotApplicableError
 from fedanon.data.groups import Groups
 from fedanon.data.schema import Numeric, Role, Schema
 from fedanon.data.table import Table, missing_mask, texts
-from fedanon.errors import ConfigError
+from fedanon.errors import ConfigError, NotApplicableError
 from fedanon.release.release import Release
 from fedanon.types import FloatArray, IndexArray, IntArray
 

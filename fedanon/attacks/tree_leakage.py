@@ -14,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedanon.attacks import ATTACKS
-from fedanon.attacks.base import Attack, Finding, NotApplicableError
+from fedanon.attacks.base import Attack, Finding
 from fedanon.attacks.context import AttackContext
 from fedanon.attacks.gradient_inversion import places_of
 from fedanon.attacks.learning import Learner, labels_of, model_named
 from fedanon.data import partition
 from fedanon.data.schema import Numeric
+from fedanon.errors import NotApplicableError
 from fedanon.fields import parameter
 from fedanon.models.boosted_trees import BoostedTrees
 from fedanon.models.encoding import Encoding

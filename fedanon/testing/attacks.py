@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from fedanon.anonymizers import Anonymizer, Identity, Mondrian
-from fedanon.attacks.base import Attack, Finding, NotApplicableError
+from fedanon.attacks.base import Attack, Finding
 from fedanon.attacks.context import AttackContext
 from fedanon.data.table import Table
-from fedanon.errors import FedanonError
+from fedanon.errors import FedanonError, NotApplicableError
 from fedanon.testing.examples import check_settings, example_table, expect
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedanon.attacks.base import Finding, NotApplicableError
+from fedanon.attacks.base import Finding
 from fedanon.attacks.malicious_nodes import (
     BYZANTINE_ATTACKS,
     Byzantine,
@@ -16,6 +16,7 @@ from fedanon.attacks.malicious_nodes import (
     PlantedBackdoor,
     auc_interval,
 )
+from fedanon.errors import NotApplicableError
 from fedanon.models.scores import auc
 from tests.attacks.contexts import context_of, made, small_table
 
