@@ -2,8 +2,9 @@
 
 :func:`check_release` reads the file alone (with the original at hand also loss and truth) and raises where a promise is
 broken; :class:`Verification` holds a manifest against the file it describes, its schema and its origin, and says of
-every point whether it holds. Both see the file as a :class:`fedanon.release.view.FileView` and compute nothing of their
-own: numbers are those of :mod:`fedanon.metrics`, verdicts those of :mod:`fedanon.release.verdicts`.
+every point whether it holds. Whether a promise holds is decided for both by :func:`evaluate_promises`. Both see the
+file as a :class:`fedanon.release.view.FileView` and compute nothing of their own: numbers are those of
+:mod:`fedanon.metrics`, verdicts those of :mod:`fedanon.release.verdicts`.
 """
 
 from __future__ import annotations
@@ -30,8 +31,6 @@ from fedanon.io.release_file import read_release, write_release
 from fedanon.metrics import evaluate, evaluate_view
 from fedanon.metrics.information_loss import truthfulness
 from fedanon.privacy.base import PrivacyModel
-from fedanon.privacy.models.k_anonymity import KAnonymity
-from fedanon.privacy.requirements import models_of_claim
 from fedanon.release.reconstruction import reconstruct
 from fedanon.release.release import Release
 from fedanon.release.verdicts import Promise, Verdict, claimed_models, evaluate_claim
@@ -54,13 +53,61 @@ VIEW_METRICS = ("k_reached", "average_class_size", "prosecutor_risk", "marketer_
 ORIGINAL_METRICS = ("ncp", "ncp_published", "truthfulness", "linkage_expected", "linkage_expected_share", "il")
 
 
+# ---- what both commands evaluate -----------------------------------------------------------------
+
+
+def evaluate_promises(
+    view: FileView, manifest: Manifest | None, required: Sequence[PrivacyModel] = ()
+) -> list[Verdict]:
+    """The verdicts on what is required of a file, by what it shows, then on what its manifest claims."""
+    verdicts = evaluate_claim(view, required, strict=True)
+    claimed = evaluate_claim(view, claimed_models(manifest.claim) if manifest else [])
+    return [*verdicts, *(verdict for verdict in claimed if verdict not in verdicts)]
+
+
+def has_rows_of(view: FileView, table: Table, manifest: Manifest | None) -> bool:
+    """Whether the rows of a file are those of the original, in the same order."""
+    return len(view) == len(table) and (manifest is None or manifest.keeps_order)
+
+
+def with_people(view: FileView, table: Table | None, manifest: Manifest | None) -> FileView:
+    """The view with the people of the original, where it says whose row is whose."""
+    return view if table is None or not has_rows_of(view, table, manifest) else replace(view, persons=table.persons)
+
+
 # ---- the file, and what it promises --------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class CheckedRelease:
+    """A released file of which no promise is broken.
+
+    Parameters
+    ----------
+    metrics : what it costs and risks, by name.
+    claim : of the manifest beside it, whose hash is that of the file; None without a manifest.
+    verdicts : on what was required and claimed; some may be left open.
+    """
+
+    metrics: dict[str, Any]
+    claim: dict[str, Any] | None
+    verdicts: list[Verdict]
+
+    @property
+    def checks(self) -> list[Check]:
+        """The verdicts as lines for people."""
+        return [_of_verdict(verdict) for verdict in self.verdicts]
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON: the metrics, the claim and, if there are any, the promises left open with the reason."""
+        left = {check.name: check.text for check in self.checks if check.outcome == "open"}
+        return {**self.metrics, "manifest": self.claim, **({"open": left} if left else {})}
 
 
 def check_release(
     path: Path, schema: Schema, *, required: Sequence[PrivacyModel] = (), table: Table | None = None
-) -> dict[str, Any]:
-    """Metrics of a released file; raise PrivacyViolationError where it breaks its manifest's claim or ``required``.
+) -> CheckedRelease:
+    """Measure a released file; raise PrivacyViolationError where it breaks its manifest's claim or ``required``.
 
     Parameters
     ----------
@@ -69,15 +116,12 @@ def check_release(
     required : what every class has to satisfy beside what the manifest claims.
     table : the original, to count people and to measure loss, truth and linkage.
     """
-    claim = _verified_claim(path)
-    claimed = models_of_claim(claim or {})
-    if not can_count_people(schema, table):
-        # what was claimed of people cannot be evaluated on rows, unless already the rows are too few
-        claimed = [model for model in claimed if model.refuted_by_rows]
-    models = [*required, *(model for model in claimed if model not in required)]
+    manifest = Manifest.beside(path)
+    if manifest is not None and not manifest.is_of_file:
+        raise PrivacyViolationError(f"The file {path.name} is not the one its manifest describes (SHA-256 differs).")
+    models = [*required, *(claimed_models(manifest.claim) if manifest else [])]
     view = read_release(path, schema, also={getattr(model, "column", "") for model in models})
-    if table is not None and len(table) == len(view):
-        view = replace(view, persons=table.persons)
+    view = with_people(view, table, manifest)
     metrics: dict[str, Any] = {
         "n": len(view),
         "suppressed": int(view.suppressed.sum()),
@@ -85,40 +129,15 @@ def check_release(
         **evaluate_view(view, VIEW_METRICS),
     }
     metrics["k_reached"] = view.smallest_class
-    if table is not None:
+    if table is not None and (manifest is None or manifest.keeps_order):
         metrics |= evaluate(table, reconstruct(view, table), ORIGINAL_METRICS)
-    _refuse_broken(view, models)
-    return {**metrics, "manifest": claim}
-
-
-def can_count_people(schema: Schema, table: Table | None) -> bool:
-    """Whether promises about people can be evaluated: every row is one, or the original says who they are."""
-    return schema.person_id is None or table is not None
-
-
-def _verified_claim(path: Path) -> dict[str, Any] | None:
-    """The claim of the manifest beside the file; None if there is no manifest."""
-    manifest = Manifest.beside(path)
-    if manifest is None:
-        return None
-    if not manifest.is_of_file:
-        raise PrivacyViolationError(f"The file {path.name} is not the one its manifest describes (SHA-256 differs).")
-    return {"verified_hash": True, **manifest.claim}
-
-
-def _refuse_broken(view: FileView, models: Sequence[PrivacyModel]) -> None:
-    least = max((model.k for model in models if isinstance(model, KAnonymity)), default=0)
-    if view.classes.count and view.smallest_class < least:
-        raise PrivacyViolationError(
-            f"The release does not reach k={least}: its smallest equivalence class holds {view.smallest_class}."
-        )
-    for model in models:
-        if isinstance(model, KAnonymity):
-            continue
-        satisfied = model.satisfied_classes(view)
-        if not satisfied.all():
-            broken = f"{int((~satisfied).sum())} of {len(satisfied)} equivalence classes break it"
-            raise PrivacyViolationError(f"The release does not keep {model}: {broken}.")
+    verdicts = evaluate_promises(view, manifest, required)
+    for verdict in verdicts:
+        if verdict.holds is False and isinstance(verdict.model, PrivacyModel):
+            raise PrivacyViolationError(
+                f"The release does not keep {verdict.name}: {verdict.model.explain_failure(view)}."
+            )
+    return CheckedRelease(metrics, None if manifest is None else {"verified_hash": True, **manifest.claim}, verdicts)
 
 
 # ---- the manifest, point by point ----------------------------------------------------------------
@@ -223,10 +242,8 @@ class Verification:
     def _claims(self) -> Iterator[Check]:
         if not self.models:
             yield Check("claim", "open", "the manifest promises nothing")
-        persons = None if self.original is None or not self.manifest.keeps_order else self._origin[0].persons
-        if persons is not None and len(persons) != len(self.released):
-            persons = None
-        for verdict in evaluate_claim(replace(self.released, persons=persons), self.models):
+        table = None if self.original is None else self._origin[0]
+        for verdict in evaluate_promises(with_people(self.released, table, self.manifest), self.manifest):
             yield _of_verdict(verdict)
 
     # ---- the original ---------------------------------------------------------------------------

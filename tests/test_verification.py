@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from fedanon.anonymizers.mondrian.method import Mondrian
 from fedanon.data.schema import FreeText, Numeric, Role, Schema
 from fedanon.data.table import Table
 from fedanon.errors import PrivacyViolationError
-from fedanon.io.release_file import read_release, write_release
+from fedanon.io.release_file import manifest_path, read_release, write_release
 from fedanon.metrics import evaluate, evaluate_view
 from fedanon.privacy.models.k_anonymity import KAnonymity
 from fedanon.release.verdicts import evaluate_claim
@@ -39,7 +40,7 @@ def test_a_file_shows_the_numbers_of_its_release(visits: Table, tmp_path: Path) 
     ours = evaluate(visits, release, VIEW_METRICS)
     assert ours["average_class_size"] == 20 / release.classes.count  # people, of whom there are 20, not rows
     checked = check_release(path, SCHEMA, table=visits)
-    assert {name: checked[name] for name in ours} == pytest.approx(ours)
+    assert {name: checked.metrics[name] for name in ours} == pytest.approx(ours)
     known = prosecutor(ReleaseEvidence.from_file(path, SCHEMA, table=visits))
     assert known is not None
     assert known.average == pytest.approx(ours["marketer_risk"])
@@ -54,6 +55,28 @@ def test_without_the_original_rows_are_counted_and_promises_left_open(visits: Ta
     kept, broken = evaluate_claim(view, [KAnonymity(k=3), KAnonymity(k=60)])
     assert (kept.holds, kept.doubt) == (None, "people")
     assert broken.holds is False
+
+
+def test_what_is_required_of_a_file_is_evaluated_on_its_rows(visits: Table, tmp_path: Path) -> None:
+    path = write_release(Mondrian(k=3).anonymize(visits, rng=0), visits, tmp_path / "visits.csv")
+    checked = check_release(path, SCHEMA, required=[KAnonymity(k=4)])
+    assert [(str(verdict.model), verdict.holds) for verdict in checked.verdicts] == [
+        ("4-anonymity", True), ("3-anonymity", None)
+    ]  # fmt: skip
+    with pytest.raises(PrivacyViolationError, match=r"does not keep 60-anonymity: .* \(the smallest holds \d+\)"):
+        check_release(path, SCHEMA, required=[KAnonymity(k=60)])
+
+
+def test_rows_in_another_order_are_not_compared_with_the_original(visits: Table, tmp_path: Path) -> None:
+    path = write_release(Mondrian(k=3).anonymize(visits, rng=0), visits, tmp_path / "visits.csv")
+    manifest = manifest_path(path)
+    document = json.loads(manifest.read_text())
+    document["claim"] = {"model": "differential privacy", "epsilon": 1.0, "delta": 0.0}
+    manifest.write_text(json.dumps(document))
+    checked = check_release(path, SCHEMA, table=visits)
+    assert "truthfulness" not in checked.metrics
+    assert checked.metrics["average_class_size"] == 60 / checked.metrics["classes"]
+    assert [verdict.doubt for verdict in checked.verdicts] == ["mechanism"]
 
 
 def test_a_release_that_counts_other_people_is_rejected(visits: Table, tmp_path: Path) -> None:

@@ -6,7 +6,12 @@ import json
 import math
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fedanon.verification import Check
+
+COLORS = {"pass": "green", "fail": "bold red", "open": "yellow"}
 
 
 def print_json(value: Any) -> None:
@@ -31,6 +36,14 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]
     for row in rows:
         table.add_row(*(show(cell) for cell in row))
     console().print(table)
+
+
+def print_checks(checks: Iterable[Check]) -> None:
+    """A line per check: pass, fail or open in its color, then what was checked and what came out."""
+    out = console()
+    for check in checks:
+        out.print(check.outcome, style=COLORS[check.outcome], end="  ")
+        out.print(f"{check.name}: {check.text}", soft_wrap=True)
 
 
 def print_markdown(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

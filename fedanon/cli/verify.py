@@ -9,14 +9,12 @@ import typer
 
 from fedanon.cli import USAGE_ERROR, options
 from fedanon.cli.audit import AuditFile, audited
-from fedanon.cli.output import console, print_json
+from fedanon.cli.output import console, print_checks, print_json
 from fedanon.errors import ConfigError
 
 if TYPE_CHECKING:
     from fedanon.io.manifest import Manifest
     from fedanon.verification import Check
-
-COLORS = {"pass": "green", "fail": "bold red", "open": "yellow"}
 
 
 def verify(
@@ -65,9 +63,7 @@ def _manifest(path: Path, release: Path | None) -> Manifest:
 
 def _report(manifest: Manifest, checks: list[Check], failed: list[str]) -> None:
     out = console()
-    for check in checks:
-        out.print(check.outcome, style=COLORS[check.outcome], end="  ")
-        out.print(f"{check.name}: {check.text}", soft_wrap=True)
+    print_checks(checks)
     left = sum(check.outcome == "open" for check in checks)
     more = f"; {left} left open" if left else ""
     name = manifest.release.name

@@ -185,7 +185,10 @@ class PrivacyModel(ABC):
 
     def check(self, view: View, table: Table) -> None:
         """Raise unless the model holds for every equivalence class, as published."""
+        if not self.satisfied_classes(view).all():
+            raise PrivacyViolationError(f"The release claims {self}, but {self.explain_failure(view)}.")
+
+    def explain_failure(self, view: View) -> str:
+        """How a view that breaks the model does, as a clause for people."""
         satisfied = self.satisfied_classes(view)
-        if not satisfied.all():
-            broken = f"{int((~satisfied).sum())} of {len(satisfied)} equivalence classes do not keep it"
-            raise PrivacyViolationError(f"The release claims {self}, but {broken}.")
+        return f"{int((~satisfied).sum())} of {len(satisfied)} equivalence classes do not keep it"

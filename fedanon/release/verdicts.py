@@ -66,16 +66,23 @@ def claimed_models(claim: Mapping[str, Any]) -> list[Promise]:
         raise DataError("The claim of the manifest cannot be read.") from None
 
 
-def evaluate_claim(view: PublishedView, models: Sequence[Promise]) -> list[Verdict]:
+def evaluate_claim(view: PublishedView, models: Sequence[Promise], *, strict: bool = False) -> list[Verdict]:
     """A verdict on every model.
 
     Where the schema names persons and the view does not know them, rows are counted: a promise that holds for rows is
     then left open, and one that rows already break is broken.
+
+    Parameters
+    ----------
+    view : what is published.
+    models : what was promised of it, or is required.
+    strict : whether what the view shows decides, as befits a requirement: rows stand for people who are not known, and
+        a population that is not at hand is an error.
     """
-    return [_verdict(view, model) for model in models]
+    return [_verdict(view, model, strict) for model in models]
 
 
-def _verdict(view: PublishedView, model: Promise) -> Verdict:
+def _verdict(view: PublishedView, model: Promise, strict: bool) -> Verdict:
     def left_open(doubt: Doubt) -> Verdict:
         return Verdict(model, None, 0, view.classes.count, doubt)
 
@@ -86,9 +93,9 @@ def _verdict(view: PublishedView, model: Promise) -> Verdict:
     try:
         broken = int((~model.satisfied_classes(view)).sum())
     except DataError:
-        if not isinstance(model, PopulationModel):
+        if strict or not isinstance(model, PopulationModel):
             raise
         return left_open("population")
-    if not view.knows_people and not (broken and model.refuted_by_rows):
+    if not strict and not view.knows_people and not (broken and model.refuted_by_rows):
         return left_open("people")
     return Verdict(model, broken == 0, broken, view.classes.count)

@@ -138,6 +138,13 @@ def test_claims_a_file_cannot_show_are_left_open(run: Run, ward: Path, plain: Pa
     assert "open  99-anonymity over the federation: not checked" in told.out
     assert "someone who knows the hospital" in told.out
     assert "pass  3-anonymity" in told.out
+    checked = run("check", out, "--schema", plain)
+    assert checked.code == 0, checked.err
+    assert "open  99-anonymity over the federation: not checked" in checked.out
+    assert "pass  3-anonymity" in checked.out
+    assert list(run("check", out, "--schema", plain, "--json").json["open"]) == ["99-anonymity over the federation"]
+    changed(manifest, claim={"model": "k-anonymity", "k": 99, "scope": "federation", "k_local": 50, "count": None})
+    assert "does not keep 50-anonymity" in run("check", out, "--schema", plain).err
     changed(manifest, claim={"model": "differential privacy", "epsilon": 1.0, "delta": 0.0})
     assert outcomes(run("verify", out, "--json"))["differential privacy"] == "open"
     changed(manifest, claim=None)

@@ -66,25 +66,24 @@ class KAnonymity(PrivacyModel):
 
     def check(self, view: View, table: Table) -> None:
         """Raise unless every equivalence class has at least k people."""
-        counts = view.classes.count_people(view.persons)
         if not self.of_federation:
-            self._refuse_short(counts, self.k, "")
+            super().check(view, table)
             return
         if self.evidence is None:
             raise PrivacyViolationError(
                 f"The release claims {self.k}-anonymity over a federation without the count of the federation."
             )
         self._refuse_short(np.array(self.evidence.count_people(view), dtype=np.int64), self.k, " of the federation")
-        self._refuse_short(counts, self.k_local, " of this hospital")
+        self._refuse_short(view.classes.count_people(view.persons), self.k_local, " of this hospital")
+
+    def explain_failure(self, view: View) -> str:
+        """How many classes are too small; see :class:`PrivacyModel`."""
+        return _shortage(view.classes.count_people(view.persons), self.k, "")
 
     @staticmethod
     def _refuse_short(counts: NDArray[np.int64], k: int, whose: str) -> None:
-        short = int((counts < k).sum())
-        if short:
-            raise PrivacyViolationError(
-                f"The release claims {k}-anonymity, but {short} of {len(counts)} equivalence classes hold fewer "
-                f"than {k} people{whose} (the smallest holds {int(counts.min())})."
-            )
+        if (counts < k).any():
+            raise PrivacyViolationError(f"The release claims {k}-anonymity, but {_shortage(counts, k, whose)}.")
 
     def describe(self) -> str:
         """One sentence for people; more where the claim needs it."""
@@ -108,3 +107,10 @@ class KAnonymity(PrivacyModel):
 
     def __str__(self) -> str:
         return f"{self.k}-anonymity" + (" over the federation" if self.of_federation else "")
+
+
+def _shortage(counts: NDArray[np.int64], k: int, whose: str) -> str:
+    return (
+        f"{int((counts < k).sum())} of {len(counts)} equivalence classes hold fewer than {k} people{whose} "
+        f"(the smallest holds {int(counts.min())})"
+    )

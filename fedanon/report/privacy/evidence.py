@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from fedanon.release.release import Release
 from fedanon.release.verdicts import Promise, Verdict, claimed_models, evaluate_claim
 from fedanon.release.view import FileView
 from fedanon.types import IndexArray, IntArray
+from fedanon.verification import has_rows_of, with_people
 
 #: seed of the attacks
 SEED = 0
@@ -61,19 +62,15 @@ class ReleaseEvidence:
         """Read the release and its manifest."""
         manifest, table = Manifest.beside(path), more.get("table")
         released = read_release(path, schema, also=schema.published)
-        ordered = manifest is None or manifest.keeps_order
-        if table is not None and ordered and len(table) == len(released):
-            released = replace(released, persons=table.persons)
-        return cls(path, schema, released, manifest, **more)
+        return cls(path, schema, with_people(released, table, manifest), manifest, **more)
 
     # ---- people and classes ---------------------------------------------------------------------
 
     @property
     def matched(self) -> Table | None:
         """The original, if its rows are those of the release, in the same order."""
-        ordered = self.manifest is None or self.manifest.keeps_order
-        same = self.table is not None and len(self.table) == len(self.released)
-        return self.table if same and ordered else None
+        table = self.table
+        return table if table is not None and has_rows_of(self.released, table, self.manifest) else None
 
     @property
     def persons(self) -> IntArray | None:
