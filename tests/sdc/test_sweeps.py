@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -80,9 +78,9 @@ def test_a_grid_of_sweeps() -> None:
         "adjust": [{"name": "rounding", "set": {"base": [5.0, 10.0]}}],
     }
     cells = expand(grid)
-    places = [(c.label, c.task.settings, c.task.k, c.task.reverse_map) for c in cells]  # type: ignore[attr-defined]
-    assert ("mdav, reverse mapped", "{}", 25, True) in places
-    assert ("rounding", json.dumps({"base": 10.0}), None, False) in places
+    places = [(c.label, c.task.method_settings, c.task.k, c.task.reverse_map) for c in cells]  # type: ignore[attr-defined]
+    assert ("mdav, reverse mapped", {}, 25, True) in places
+    assert ("rounding", {"base": 10.0}, None, False) in places
     assert len({cell.key for cell in cells}) == len(cells)
     without = expand({name: value for name, value in grid.items() if name != "adjust"})
     assert {cell.label for cell in cells} - {cell.label for cell in without} == {"rounding", "rounding, reverse mapped"}
@@ -93,5 +91,5 @@ def test_a_grid_of_sweeps() -> None:
 def test_a_list_among_settings_is_an_axis() -> None:
     method = {"name": "additive_noise", "set": {"c": [0.1, 0.5]}}
     cells = expand({"name": "g", "task": "release", "dataset": "randhie", "methods": [method], "seeds": 2})
-    found = [(c.task.seed, json.loads(c.task.settings)["c"]) for c in cells]  # type: ignore[attr-defined]
+    found = [(c.task.seed, c.task.method_settings["c"]) for c in cells]  # type: ignore[attr-defined]
     assert found == [(0, 0.1), (0, 0.5), (1, 0.1), (1, 0.5)]
