@@ -133,10 +133,8 @@ def check_release(
         metrics |= evaluate(table, reconstruct(view, table), ORIGINAL_METRICS)
     verdicts = evaluate_promises(view, manifest, required)
     for verdict in verdicts:
-        if verdict.holds is False and isinstance(verdict.model, PrivacyModel):
-            raise PrivacyViolationError(
-                f"The release does not keep {verdict.name}: {verdict.model.explain_failure(view)}."
-            )
+        if verdict.holds is False:
+            raise PrivacyViolationError(f"The release does not keep {verdict.name}: {verdict.reason}.")
     return CheckedRelease(metrics, None if manifest is None else {"verified_hash": True, **manifest.claim}, verdicts)
 
 

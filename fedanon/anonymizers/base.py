@@ -118,14 +118,14 @@ class KAnonymizer(Anonymizer):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        other = [m.k for m in self._models if isinstance(m, KAnonymity) and m.k != self.k]
+        other = [m.min_people for m in self._models if m.min_people not in (0, self.k)]
         if other:
             raise ConfigError(f"The 'require' parameter asks for k={other[0]}, the 'k' parameter for k={self.k}.")
 
     @cached_property
     def required(self) -> tuple[PrivacyModel, ...]:
         """The models that are required beyond k."""
-        return tuple(m for m in self._models if not isinstance(m, KAnonymity))
+        return tuple(m for m in self._models if not m.min_people)
 
     @cached_property
     def _models(self) -> list[PrivacyModel]:

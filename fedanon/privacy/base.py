@@ -153,9 +153,16 @@ class PrivacyModel(ABC):
     needs_truth: ClassVar[bool] = False
     #: a class that breaks it while rows are counted breaks it all the more for people, who are no more than the rows
     refuted_by_rows: ClassVar[bool] = False
+    #: where it holds, nobody can be sure whether a person is in the release
+    hides_presence: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_fields(self)
+
+    @property
+    def min_people(self) -> int:
+        """How many people it asks for in every class of a table; 0 if it asks for no number of people."""
+        return 0
 
     @property
     def of_federation(self) -> bool:

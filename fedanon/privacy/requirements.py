@@ -34,7 +34,7 @@ def parse_requirements(text: str) -> list[PrivacyModel]:
 
 def split_k(text: str) -> tuple[int | None, str]:
     """The k of a requirement, None if it names none, and the requirement without it."""
-    ks = [model.k for model in parse_requirements(text) if isinstance(model, KAnonymity)]
+    ks = [model.min_people for model in parse_requirements(text) if model.min_people]
     if len(ks) > 1:
         raise ConfigError("The requirement names several values of k.")
     others = [item[0].strip().removesuffix(",") for item in _items(text) if item[1] != "k"]

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from fedanon.errors import DataError
 from fedanon.privacy.base import PrivacyModel
-from fedanon.privacy.models.population import PopulationModel
 from fedanon.privacy.requirements import models_of_claim
 from fedanon.release.view import PublishedView
 
@@ -20,6 +19,11 @@ Doubt = Literal["", "people", "federation", "population", "mechanism"]
 @dataclass(frozen=True)
 class Mechanism:
     """A promise about how a release was made, of which a file shows nothing, such as differential privacy."""
+
+    #: it asks nothing of classes
+    min_people: ClassVar[int] = 0
+    of_federation: ClassVar[bool] = False
+    hides_presence: ClassVar[bool] = False
 
     name: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -42,6 +46,7 @@ class Verdict:
     broken : number of classes that break it.
     classes : of how many.
     doubt : why that is open.
+    reason : how it is broken, as a clause for people.
     """
 
     model: Promise
@@ -49,6 +54,7 @@ class Verdict:
     broken: int
     classes: int
     doubt: Doubt = ""
+    reason: str = ""
 
     @property
     def name(self) -> str:
@@ -93,9 +99,10 @@ def _verdict(view: PublishedView, model: Promise, strict: bool) -> Verdict:
     try:
         broken = int((~model.satisfied_classes(view)).sum())
     except DataError:
-        if strict or not isinstance(model, PopulationModel):
+        if strict or model.subject != "population":
             raise
         return left_open("population")
     if not strict and not view.knows_people and not (broken and model.refuted_by_rows):
         return left_open("people")
-    return Verdict(model, broken == 0, broken, view.classes.count)
+    reason = model.explain_failure(view) if broken else ""
+    return Verdict(model, broken == 0, broken, view.classes.count, reason=reason)

@@ -50,6 +50,11 @@ class KAnonymity(PrivacyModel):
             raise ConfigError("k_local and the count of a federation belong to KAnonymity with scope='federation'.")
 
     @property
+    def min_people(self) -> int:
+        """The k, unless the people of all nodes are counted."""
+        return 0 if self.of_federation else self.k
+
+    @property
     def of_federation(self) -> bool:
         """Whether the people of all nodes are counted."""
         return self.scope == "federation"

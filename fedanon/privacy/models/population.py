@@ -123,6 +123,7 @@ class DeltaPresence(PopulationModel):
 
     title = "delta-presence"
     monotone = False
+    hides_presence = True
 
     high: float = parameter(help="largest probability", at_least=0, at_most=1)
     low: float = parameter(0.0, help="least probability", at_least=0, at_most=1)

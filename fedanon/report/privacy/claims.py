@@ -10,7 +10,6 @@ import numpy as np
 
 from fedanon.privacy import PRIVACY_MODELS
 from fedanon.privacy.base import Rows
-from fedanon.privacy.models.k_anonymity import KAnonymity
 from fedanon.privacy.models.l_diversity import entropies
 from fedanon.privacy.models.t_closeness import TCloseness
 from fedanon.privacy.sensitive import Counter, Counts
@@ -50,10 +49,8 @@ def promise(model: Promise, say: Language) -> str:
     if isinstance(model, Mechanism):
         key = f"promise.{model.name.replace(' ', '_')}"
         return say(key, **model.parameters) if say.knows(key) else model.name
-    if isinstance(model, KAnonymity):
-        return say("promise.k_federation" if model.scope == "federation" else "promise.k", k=model.k)
     names = {component: name for name, component in PRIVACY_MODELS.items()}
-    key = f"promise.{names.get(type(model), '')}"
+    key = f"promise.{names.get(type(model), '')}{'_federation' if model.of_federation else ''}"
     fields = {name: Path(value).name if name == "population" else value for name, value in asdict(model).items()}
     return say(key, **fields) if say.knows(key) else str(model)
 
@@ -98,8 +95,8 @@ def _numbers(
     model = verdict.model
     if isinstance(model, Mechanism):
         return model.parameters.get("epsilon"), None
-    if isinstance(model, KAnonymity):
-        return float(model.k), None if model.scope == "federation" else float(evidence.released.smallest_class)
+    if model.min_people:
+        return float(model.min_people), float(evidence.released.smallest_class)
     values = asdict(model)
     names = {component: name for name, component in PRIVACY_MODELS.items()}
     name = names.get(type(model), "")

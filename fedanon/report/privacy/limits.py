@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from fedanon.data.lint import Lookalike
 from fedanon.data.schema import Role
-from fedanon.privacy.models.k_anonymity import KAnonymity
-from fedanon.privacy.models.population import DeltaPresence
 from fedanon.report.document import Bullets, Paragraph, Section, TableBlock, TableCell, TableColumn
 from fedanon.report.privacy.claims import SensitiveFacts
 from fedanon.report.privacy.evidence import ReleaseEvidence
@@ -45,12 +43,11 @@ def limits_of_release(
 
 def _promises(evidence: ReleaseEvidence, say: Language) -> Iterator[str]:
     models = [verdict.model for verdict in evidence.verdicts]
-    ks = [model for model in models if isinstance(model, KAnonymity)]
     if not models:
         yield say("limits.no_claim")
-    if ks:
+    if any(model.min_people or model.of_federation for model in models):
         yield say("limits.k")
-    if any(k.scope == "federation" for k in ks):
+    if any(model.of_federation for model in models):
         yield say("limits.federation")
     if evidence.failed:
         yield say("limits.failed")
@@ -87,7 +84,7 @@ def _people(evidence: ReleaseEvidence, say: Language) -> Iterator[str]:
 
 def _knowledge(evidence: ReleaseEvidence, say: Language) -> Iterator[str]:
     yield say("limits.composition")
-    if not any(isinstance(verdict.model, DeltaPresence) and verdict.holds for verdict in evidence.verdicts):
+    if not any(verdict.model.hides_presence and verdict.holds for verdict in evidence.verdicts):
         yield say("limits.membership")
 
 
