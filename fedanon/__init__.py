@@ -1,4 +1,4 @@
-"""fedanon: anonymise tabular health data where they are, then learn across hospitals.
+"""fedanon: anonymize tabular health data where they are, then learn across hospitals.
 
 What this list names is public: it stays, or is kept for one release with a warning. So do the families, in which every
 component is importable by class (:mod:`fedanon.anonymizers`, :mod:`fedanon.attacks`, :mod:`fedanon.metrics`,

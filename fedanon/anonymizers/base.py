@@ -86,7 +86,7 @@ class Anonymizer(ABC):
 
     def _refuse_unfit(self, table: Table) -> None:
         if not table.columns:
-            raise ConfigError("The schema declares no quasi-identifying columns; there is nothing to anonymise.")
+            raise ConfigError("The schema declares no quasi-identifying columns; there is nothing to anonymize.")
         categorical = [c.name for c in table.columns if isinstance(c.attribute, Categorical)]
         if self.numeric_only and categorical:
             raise ConfigError(

@@ -1,4 +1,4 @@
-"""Baselines that claim nothing: no anonymisation at all, and numeric columns in bins of equal width."""
+"""Baselines that claim nothing: no anonymization at all, and numeric columns in bins of equal width."""
 
 from __future__ import annotations
 

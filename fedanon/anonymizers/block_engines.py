@@ -46,7 +46,7 @@ class Found(NamedTuple):
 
 
 def work(task: Task) -> Found:
-    """Anonymise a block."""
+    """Anonymize a block."""
     plan = task.method.plan(task.block, task.rng)
     return Found(plan.groups.labels, plan.notes)
 

@@ -1,4 +1,4 @@
-"""Blocks: a large table is cut into parts that are anonymised one after the other, or in parallel."""
+"""Blocks: a large table is cut into parts that are anonymized one after the other, or in parallel."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from fedanon.types import IndexArray, Rng
 @ANONYMIZERS.register("blocks")
 @dataclass(frozen=True, kw_only=True)
 class Blocks(KAnonymizer):
-    """Mondrian cuts the table into blocks, and another method anonymises each of them.
+    """Mondrian cuts the table into blocks, and another method anonymizes each of them.
 
     Blocks are disjoint, so classes of k people in every block are classes of k people of the table. The time of a
     method that compares records pairwise falls from n^2 to n x block size, and blocks can be processed in
-    parallel. A method that standardises numbers does so within a block.
+    parallel. A method that standardizes numbers does so within a block.
     """
 
     name = "blocks"
 
-    method: str = parameter("anneal", help="the method that anonymises each block")
+    method: str = parameter("anneal", help="the method that anonymizes each block")
     block_size: int = parameter(20_000, help="minimum number of rows in a block", at_least=2)
     workers: int = parameter(1, help="number of blocks processed at the same time", at_least=1)
     engine: Literal["processes", "ray"] = parameter(

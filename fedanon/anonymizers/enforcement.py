@@ -104,7 +104,7 @@ def _merged(table: Table, classes: Groups, failing: IndexArray, forecast: Foreca
     """Merge every failing class with the one that adds least loss, if possible one that repairs it.
 
     Classes are merged one by one, so that each choice sees the result of the earlier ones. A class that no other
-    repairs is merged with its cheapest neighbour and waits for its next turn.
+    repairs is merged with its cheapest neighbor and waits for its next turn.
     """
     growth = _Growth(table, classes)
     target = np.arange(classes.count)

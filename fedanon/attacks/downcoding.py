@@ -49,7 +49,7 @@ class Downcoding(Attack):
         """Guess the child of every generalized cell."""
         guesses = list(_guess_children(context))
         if not guesses:
-            raise NotApplicableError("The release publishes no generalised categorical cell.")
+            raise NotApplicableError("The release publishes no generalized categorical cell.")
         hits, minimal, prior, classes = (np.concatenate(part) for part in zip(*guesses, strict=True))
         cells = int((~context.release.suppressed).sum()) * len(context.release.cells)
         details = {"rate_if_minimal": float(minimal.mean()), "generalized_cells": len(hits) / cells}

@@ -101,7 +101,7 @@ class Linkability(Attack):
 
     The quasi-identifiers are divided at random into two sets A and B; :math:`N_A(i)` are the released records nearest
     to person i by the columns of A alone, and each party draws one of its nearest (Giomi et al. 2023, with one
-    neighbour and ties drawn). Baseline: the same for people who are not in the release.
+    neighbor and ties drawn). Baseline: the same for people who are not in the release.
     """
 
     title = "Linkability"

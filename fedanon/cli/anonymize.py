@@ -37,7 +37,7 @@ def anonymize(
     audit: AuditFile = None,
     as_json: options.Json = False,
 ) -> None:
-    """Anonymise a CSV or Parquet file or a data set, verify the release, and report loss and risk.
+    """Anonymize a CSV or Parquet file or a data set, verify the release, and report loss and risk.
 
     With -o the release is written together with a manifest (OUT.csv.manifest.json); nothing is written unless what the
     method claims was verified on the output. From Parquet to Parquet only the columns the method needs are held in

@@ -29,7 +29,7 @@ from fedanon.cli.options import ListingCommand
 
 app = typer.Typer(
     name="fedanon",
-    help="Anonymise tabular health data where they are, check what was reached, and compare methods.",
+    help="Anonymize tabular health data where they are, check what was reached, and compare methods.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,

@@ -304,5 +304,6 @@ def _only(frame: pd.DataFrame, column: str, *values: str | None) -> pd.DataFrame
     unknown = sorted(set(wanted) - set(frame[column]))
     if unknown:
         known = ", ".join(map(str, frame[column].unique()))
-        raise ConfigError(f"The results have no {column} {', '.join(unknown)}. Known: {known}.")
+        name = "metric" if column == "measure" else column  # the column keeps the name of stored results
+        raise ConfigError(f"The results have no {name} {', '.join(unknown)}. Known: {known}.")
     return frame[frame[column].isin(wanted)]

@@ -100,7 +100,7 @@ def list_datasets(as_json: options.Json = False) -> None:
     rows = [
         (i.name, i.rows, "bundled" if i.bundled else "yes" if i.available else "no", i.licence, i.title) for i in found
     ]
-    print_table("Data sets", ["name", "rows", "at hand", "licence", "what"], rows)
+    print_table("Data sets", ["name", "rows", "at hand", "license", "what"], rows)
 
 
 @app.command("fetch")

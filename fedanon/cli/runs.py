@@ -62,7 +62,7 @@ def make_anonymizer(method: str, k: int | None, settings: Mapping[str, Any]) -> 
 
 
 def run(anonymizer: Anonymizer, table: Table, seed: int) -> tuple[Release, dict[str, Any]]:
-    """Anonymise and measure; ``seconds`` is the time of the anonymisation alone, verification included."""
+    """Anonymize and measure; ``seconds`` is the time of the anonymization alone, verification included."""
     start = time.perf_counter()
     release = anonymizer.anonymize(table, rng=seed)
     seconds = time.perf_counter() - start

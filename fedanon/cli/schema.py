@@ -46,7 +46,7 @@ def check(
     encoding: options.Encoding = "utf-8",
     as_json: options.Json = False,
 ) -> None:
-    """Check a schema, and a file against it; warn of columns that could undo an anonymisation."""
+    """Check a schema, and a file against it; warn of columns that could undo an anonymization."""
     from fedanon.data.lint import lint_schema
     from fedanon.data.schema import Schema
 

@@ -30,7 +30,7 @@ def simulate(
     resume: Annotated[Path | None, typer.Option(help="Folder of checkpoints; a killed run resumes from there.")] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Simulate a federation: every node anonymises its own training rows, trains, and sends only arrays.
+    """Simulate a federation: every node anonymizes its own training rows, trains, and sends only arrays.
 
     The model is tested on raw rows the training never saw, and on rows recoded like the training rows.
     """

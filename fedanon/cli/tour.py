@@ -1,4 +1,4 @@
-"""`fedanon tour`: the main job on the bundled data, anonymised federations side by side."""
+"""`fedanon tour`: the main job on the bundled data, anonymized federations side by side."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def tour(
 ) -> None:
     """Federate Adult over ten nodes and RAND HIE over its six sites, with every method of the thesis.
 
-    Every node anonymises its own training rows; logistic regression and XGBoost are tested on raw rows.
+    Every node anonymizes its own training rows; logistic regression and XGBoost are tested on raw rows.
     """
     rounds = chosen["rounds"]
     results = _run_all(list(_plan([int(part) for part in k.split(",")], rounds, chosen["seed"])))

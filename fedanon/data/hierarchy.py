@@ -133,7 +133,7 @@ class Hierarchy:
         return depth
 
     def at_level(self, level: int) -> IntArray:
-        """The node each leaf is generalised to at a level: 0 the leaves, the tree's height the root.
+        """The node each leaf is generalized to at a level: 0 the leaves, the tree's height the root.
 
         A leaf that hangs higher than the deepest stays itself at the first levels, as in an ARX file padded so.
         """

@@ -252,7 +252,7 @@ def _masked(code: str, levels: int | None, mask: str) -> list[str]:
 
 
 def date_hierarchy(values: Iterable[str]) -> Hierarchy:
-    """ISO dates below their month, quarter, year and decade, each labelled with its bounds.
+    """ISO dates below their month, quarter, year and decade, each labeled with its bounds.
 
     Examples
     --------

@@ -94,7 +94,7 @@ def _determined(attribute: Attribute, codes: Codes, table: Table) -> Iterator[st
         if known >= DETERMINED and 1 - known <= (1 - guessed) / 2 and guessed < 1:
             yield (
                 f"The {attribute.role} column {attribute.name!r} determines the quasi-identifier {column.name!r} "
-                f"on {known:.0%} of the rows, and so undoes its generalisation."
+                f"on {known:.0%} of the rows, and so undoes its generalization."
             )
 
 
@@ -113,7 +113,7 @@ def _flat_trees(table: Table) -> Iterator[str]:
             if int(tree.height[tree.root]) == 1 and tree.n_leaves > WIDE_FLAT_TREE:
                 yield (
                     f"The quasi-identifier {attribute.name!r} has {tree.n_leaves} values in a flat taxonomy: "
-                    "two of them can only be generalised to everything."
+                    "two of them can only be generalized to everything."
                 )
 
 
@@ -186,9 +186,9 @@ KINDS = (
     _kind("H", "medical record numbers", "mrn nhs chart cns sus prontuario"),
     _kind("I", "health plan beneficiary numbers", "beneficiary member policy convenio carteirinha beneficiario"),
     _kind("J", "account numbers", "account iban conta", r"[a-z]{2}\d{2}(?: ?[a-z0-9]{4}){3,7}(?: ?[a-z0-9]{1,3})?"),
-    _kind("K", "certificate and licence numbers", "license licence certificate passport crm cnh passaporte certidao"),
+    _kind("K", "certificate and license numbers", "license licence certificate passport crm cnh passaporte certidao"),
     _kind(
-        "L", "vehicle identifiers and licence plates", "plate vin vehicle placa veiculo chassi", r"[a-hj-npr-z0-9]{17}"
+        "L", "vehicle identifiers and license plates", "plate vin vehicle placa veiculo chassi", r"[a-hj-npr-z0-9]{17}"
     ),
     _kind(
         "M",
@@ -305,7 +305,7 @@ IDENTIFYING = _hints(
 )
 #: the names under which one person's rows are told apart
 PERSON = _hints("person patient subject participant individual respondent member mrn ssn cpf cns nhs")
-#: indirect identifiers: things a neighbour may know
+#: indirect identifiers: things a neighbor may know
 QUASI_IDENTIFYING = _hints(
     "age sex gender race ethnicity ethnic zip zipcode postal postcode cep birth birthdate birthday dob born education "
     "educ school schooling marital married occupation job profession workclass employer country nationality native "

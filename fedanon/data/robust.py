@@ -16,14 +16,14 @@ RIDGE = 1e-6
 
 
 class Scatter(NamedTuple):
-    """Centre and covariance of the bulk of the records."""
+    """Center and covariance of the bulk of the records."""
 
     center: FloatArray
     covariance: FloatArray
 
 
 def mcd(points: FloatArray, rng: np.random.Generator) -> Scatter:
-    r"""Centre and covariance of the half of the records whose covariance has the least determinant, reweighted.
+    r"""Center and covariance of the half of the records whose covariance has the least determinant, reweighted.
 
     FastMCD (Rousseeuw & Van Driessen 1999) with h = (n + p + 1) / 2: concentration steps from random subsets of p + 1
     records, then records within the 97.5 % quantile of :math:`\chi^2_p` give the estimate. Where columns depend on each
@@ -45,7 +45,7 @@ def mcd(points: FloatArray, rng: np.random.Generator) -> Scatter:
 
 
 def squared_mahalanobis(points: FloatArray, scatter: Scatter) -> FloatArray:
-    """Squared Mahalanobis distances of the records to the centre."""
+    """Squared Mahalanobis distances of the records to the center."""
     return np.asarray(np.square(_whiten(points - scatter.center, scatter.covariance)).sum(axis=1))
 
 
@@ -76,7 +76,7 @@ def _moments(points: FloatArray, masks: FloatArray) -> tuple[FloatArray, FloatAr
 
 
 def _concentrate(points: FloatArray, centers: FloatArray, covariances: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """One C-step for every start: the moments of the h records nearest to its centre in its metric."""
+    """One C-step for every start: the moments of the h records nearest to its center in its metric."""
     n, p = points.shape
     h = min((n + p + 1) // 2, n)
     distances = np.square(_whiten(points - centers[:, None], covariances)).sum(axis=2)

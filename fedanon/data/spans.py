@@ -3,7 +3,7 @@
 A record is a point: numeric attributes keep their value, categorical ones the number of their leaf. The loss of
 publishing the smallest cell over the positions lo..hi of one column is its *span*. For numbers that is (hi - lo) /
 range. For leaves it is a property of the lowest common ancestor of lo and hi; any property that grows towards the root
-is the maximum over the neighbours lo..hi, so a sparse table of maxima answers it in two look-ups for any tree.
+is the maximum over the neighbors lo..hi, so a sparse table of maxima answers it in two look-ups for any tree.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class SpanTable(NamedTuple):
     ----------
     scale : numeric columns, 1 / range; 0 marks a categorical column.
     offset, width : where the sparse table of a categorical column starts in ``maxima``, and how long a level is.
-    maxima : for level j and position i, the largest neighbour property in i .. i + 2**j - 1.
+    maxima : for level j and position i, the largest neighbor property in i .. i + 2**j - 1.
     cap : the largest span a numeric column can have.
     """
 

@@ -50,16 +50,16 @@ def _adult_numeric() -> Table:
 
 
 _TITLE = "UCI Adult (1994 US census income)"
-_LICENCE = "CC BY 4.0"
+_LICENSE = "CC BY 4.0"
 
 for _name, _dataset in {
     "adult": Dataset(
-        f"{_TITLE}: the complete rows of adult.data", 30162, _LICENCE, _adult, ("adult.data.xz",), bundled=True
+        f"{_TITLE}: the complete rows of adult.data", 30162, _LICENSE, _adult, ("adult.data.xz",), bundled=True
     ),
     "adult_holdout": Dataset(
         f"{_TITLE}: the complete rows of adult.test, on which nothing is tuned",
         15060,
-        _LICENCE,
+        _LICENSE,
         _adult_holdout,
         ("adult.test.xz",),
         bundled=True,
@@ -67,7 +67,7 @@ for _name, _dataset in {
     "adult_all": Dataset(
         f"{_TITLE}: adult.data and adult.test, missing values as a category",
         48842,
-        _LICENCE,
+        _LICENSE,
         _adult_all,
         ("adult.data.xz", "adult.test.xz"),
         bundled=True,
@@ -75,7 +75,7 @@ for _name, _dataset in {
     "adult_numeric": Dataset(
         f"{_TITLE}: the complete rows, numeric quasi-identifiers age, education-num, hours-per-week",
         30162,
-        _LICENCE,
+        _LICENSE,
         _adult_numeric,
         ("adult.data.xz",),
         bundled=True,

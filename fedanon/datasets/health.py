@@ -56,7 +56,7 @@ def _heart_frame() -> pd.DataFrame:
 
 for _name, _dataset in {
     "randhie": Dataset(
-        "RAND Health Insurance Experiment, year 1, six enrolment sites; "
+        "RAND Health Insurance Experiment, year 1, six enrollment sites; "
         "124 of 5,638 persons with a missing quasi-identifier are left out",
         5514,
         "public domain",

@@ -41,21 +41,21 @@ def _wef() -> Table:
     return Table.from_frame(frame, replace(schema, title="Wearable exercise frailty"))
 
 
-_LICENCE = "not redistributed here"
+_LICENSE = "not redistributed here"
 _TARRAGONA, _CENSUS, _EIA = (f"microaggregation/{name}.csv" for name in ("tarragona", "census", "eia"))
 
 for _name, _dataset in {
     "tarragona": Dataset(
-        "834 companies of Tarragona, 1995", 834, _LICENCE, _all_columns("tarragona", _TARRAGONA), (_TARRAGONA,)
+        "834 companies of Tarragona, 1995", 834, _LICENSE, _all_columns("tarragona", _TARRAGONA), (_TARRAGONA,)
     ),
-    "census": Dataset("US census of 1995, 13 amounts", 1080, _LICENCE, _all_columns("census", _CENSUS), (_CENSUS,)),
+    "census": Dataset("US census of 1995, 13 amounts", 1080, _LICENSE, _all_columns("census", _CENSUS), (_CENSUS,)),
     "eia": Dataset(
         "US energy authority 1996, utility and ten amounts",
         4092,
-        _LICENCE,
+        _LICENSE,
         _all_columns("eia", _EIA, EIA_COLUMNS),
         (_EIA,),
     ),
-    "wef": Dataset("Wearable exercise frailty: age, height and weight of 80 people", 80, _LICENCE, _wef, ("wef.csv",)),
+    "wef": Dataset("Wearable exercise frailty: age, height and weight of 80 people", 80, _LICENSE, _wef, ("wef.csv",)),
 }.items():
     DATASETS.register(_name)(_dataset)

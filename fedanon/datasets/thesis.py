@@ -58,13 +58,13 @@ def _attribute(name: str, frame: pd.DataFrame, dataset: str) -> Attribute:
     return Numeric(name, Role.QUASI_IDENTIFYING, float(ages.min()), float(ages.max()), True, tree)
 
 
-_LICENCE = "CC BY 4.0 (data); division and trees not redistributed here"
+_LICENSE = "CC BY 4.0 (data); division and trees not redistributed here"
 
 for _name, _dataset in {
     "adult_thesis": Dataset(
         "UCI Adult as divided among the ten clients of the thesis",
         30162,
-        _LICENCE,
+        _LICENSE,
         _all_nodes,
         (*_NODE_FILES, *_TREES.values()),
         nodes=NODES,
@@ -73,7 +73,7 @@ for _name, _dataset in {
     "adult_thesis_central": Dataset(
         "UCI Adult, complete rows of adult.data, with the trees of the thesis",
         30162,
-        _LICENCE,
+        _LICENSE,
         _central,
         tuple(_TREES.values()),
     ),

@@ -99,7 +99,7 @@ class NodeLedger:
             self._check_spent(spent, _read_counts(self.path))
             write_note(self.path, spent, mode=0o600)
 
-    # ---- counts of anonymising together ---------------------------------------------------------
+    # ---- counts of anonymizing together ---------------------------------------------------------
 
     def check_counts(self, method: NoisyCounts) -> None:
         """Raise PrivacyViolationError unless counts have the noise this node asks for."""

@@ -129,7 +129,7 @@ class LabelFlip(MaliciousAttack):
 @MALICIOUS_ATTACKS.register("backdoor")
 @dataclass(frozen=True, kw_only=True)
 class Backdoor(MaliciousAttack):
-    """Rows with a rare combination of values are labelled positive, the others are left as they are.
+    """Rows with a rare combination of values are labeled positive, the others are left as they are.
 
     The model works as before for everybody else. With ``boost`` the step is made longer, up to the replacement of the
     whole model by a node's own (Bagdasaryan et al. 2020: the number of nodes divided by that of the malicious ones).

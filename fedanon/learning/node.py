@@ -1,4 +1,4 @@
-"""A node: its table is split, the training part anonymised once, verified and encoded. Knows nothing of Flower.
+"""A node: its table is split, the training part anonymized once, verified and encoded. Knows nothing of Flower.
 
 Nothing raw leaves this file but the scalars of :class:`NodeFacts` and of :meth:`Node.evaluate`.
 """
@@ -62,7 +62,7 @@ class Node:
     ----------
     table : its rows.
     settings : of the run.
-    number : its number among the nodes; seeds its split, its anonymisation and its training.
+    number : its number among the nodes; seeds its split, its anonymization and its training.
     """
 
     def __init__(self, table: Table, settings: RunSettings, number: int) -> None:
@@ -122,7 +122,7 @@ class Node:
 
     @cached_property
     def recoded_test(self) -> NDArray[np.float32]:
-        """Test rows generalised like the training rows."""
+        """Test rows generalized like the training rows."""
         _, test = self._split
         return self.encoding.encode_release(self.release.recode(test))
 

@@ -1,4 +1,4 @@
-"""A node's private store: its table is anonymised once, though Flower starts a process for every message.
+"""A node's private store: its table is anonymized once, though Flower starts a process for every message.
 
 What is kept is a prepared node: its release, features and facts, not its raw table. The entry's name is a hash of all
 it depends on, so a changed table or setting never meets an old entry; one that is damaged or open to others is

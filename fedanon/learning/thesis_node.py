@@ -1,7 +1,7 @@
-"""A node as the thesis's code had it: the whole table anonymised, then split, every node with its own label codes.
+"""A node as the thesis's code had it: the whole table anonymized, then split, every node with its own label codes.
 
-For reproduction only. Test rows are anonymised too, and a number means another category at every node, so the scores
-say little about anonymisation.
+For reproduction only. Test rows are anonymized too, and a number means another category at every node, so the scores
+say little about anonymization.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class PublishedNode(Node):
 
     @cached_property
     def _split(self) -> tuple[Table, Table]:
-        # the first part is what a node anonymises: here, everything
+        # the first part is what a node anonymizes: here, everything
         return self._table, self._table.select_rows(self._rows[1])
 
     @cached_property
@@ -73,11 +73,11 @@ class PublishedNode(Node):
 
     @cached_property
     def test(self) -> tuple[NDArray[Any], NDArray[np.int8]]:
-        """Label codes of the test rows, anonymised like the others."""
+        """Label codes of the test rows, anonymized like the others."""
         features, truth = self._codes
         return features[self._rows[1]], truth[self._rows[1]]
 
     @cached_property
     def recoded_test(self) -> NDArray[Any]:
-        """The same rows: they are anonymised already."""
+        """The same rows: they are anonymized already."""
         return self.test[0]

@@ -1,4 +1,4 @@
-"""Information loss of generalisation: NCP from the originals and from the published cells, distortion, suppression."""
+"""Information loss of generalization: NCP from the originals and from the published cells, distortion, suppression."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fedanon.types import FloatArray
 
 @metric("ncp", title="NCP", better="lower")
 def ncp(table: Table, release: Release) -> float:
-    r"""Normalised certainty penalty, from the original values of the rows published together.
+    r"""Normalized certainty penalty, from the original values of the rows published together.
 
     .. math:: NCP = \frac{1}{n q} \sum_e |e| \sum_i NCP_i(e)
 
@@ -36,14 +36,14 @@ def ncp_all_columns(table: Table, release: Release) -> float:
     """:func:`ncp` divided among all columns of the table instead of its quasi-identifiers.
 
     The thesis's published losses of DAS are of this kind; kept to compare with them, since it looks small where few
-    of many columns are generalised.
+    of many columns are generalized.
     """
     return ncp(table, release) * len(table.columns) / len(table.schema.names)
 
 
 @metric("ncp_published", title="NCP of the published values", better="lower")
 def ncp_published(table: Table, release: Release) -> float:
-    """Normalised certainty penalty of the published cells themselves, true or not.
+    """Normalized certainty penalty of the published cells themselves, true or not.
 
     A node costs leaves(node) / leaves(root), 0 for a leaf; an interval its length over the declared range; a single
     number the extent of the originals it stands for over the range (thesis, Appendix A). A suppressed row counts as 1.
@@ -83,7 +83,7 @@ def published_losses(view: PublishedView, name: str) -> FloatArray:
 
 
 def _extent_loss(table: Table, release: Release) -> FloatArray:
-    """Loss of the smallest cells over the originals generalised together with each kept row, column by column."""
+    """Loss of the smallest cells over the originals generalized together with each kept row, column by column."""
     kept = ~release.suppressed
     loss = np.empty((int(kept.sum()), len(table.columns)))
     for i, column in enumerate(table.columns):
@@ -108,7 +108,7 @@ def _mean(by_column: dict[str, float]) -> float:
 def minimal_distortion(table: Table, release: Release) -> float:
     """Number of cells whose published value is not the exact original.
 
-    One unit for every quasi-identifying cell that is generalised, changed or suppressed (Samarati 2001; thesis,
+    One unit for every quasi-identifying cell that is generalized, changed or suppressed (Samarati 2001; thesis,
     section on metrics of general purpose).
     """
     kept = ~release.suppressed
@@ -139,7 +139,7 @@ def truthfulness(table: Table, release: Release) -> float:
     """Share of the published quasi-identifying cells that hold the original value.
 
     An interval is true if the value lies in it, a node if the value is a leaf below it, a number if it is the value.
-    Generalisation is truthful (1.0); means, noise and the thesis's centroids are not.
+    Generalization is truthful (1.0); means, noise and the thesis's centroids are not.
     """
     by_column = truthfulness_by_column(table, release)
     return float(np.mean(list(by_column.values()))) if by_column else np.nan
@@ -174,7 +174,7 @@ class _Column(NamedTuple):
 
 @metric("il", title="IL (%)", better="lower")
 def il(table: Table, release: Release) -> float:
-    r"""Information loss of microaggregation in per cent, over the standardised numeric quasi-identifiers.
+    r"""Information loss of microaggregation in per cent, over the standardized numeric quasi-identifiers.
 
     .. math:: IL = 100 \, SSE / SST, \quad SSE = \sum_{il} (z_{il} - z'_{il})^2, \quad SST = \sum_{il} z_{il}^2
 

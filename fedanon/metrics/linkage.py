@@ -54,10 +54,10 @@ def linkage_thesis(table: Table, release: Release) -> float:
 
 @metric("dld", title="DLD", better="lower")
 def dld(table: Table, release: Release) -> float:
-    """Share of the released records whose nearest original, by standardised numbers, is their own.
+    """Share of the released records whose nearest original, by standardized numbers, is their own.
 
     Distance-based linkage disclosure (BRKGA paper, eq. 8): Euclidean distance over the numeric quasi-identifiers,
-    both sides standardised by mean and standard deviation of the originals; expectation under a uniform choice
+    both sides standardized by mean and standard deviation of the originals; expectation under a uniform choice
     among ties.
     """
     numeric = [i for i, c in enumerate(table.columns) if c.values is not None and np.ptp(table.codes[:, i]) > 0]

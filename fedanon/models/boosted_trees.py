@@ -56,7 +56,7 @@ class BoostedTrees(Model):
     colsample: float = parameter(0.3, help="share of the features that a level sees", at_least=0.01, at_most=1.0)
     max_step: float = parameter(2.0, help="largest leaf weight before the learning rate", at_least=0.01)
     thresholds: Literal["between", "values"] = parameter(
-        "between", help="splits at values of rows ('values'), or beside them where the rows are anonymised ('between')"
+        "between", help="splits at values of rows ('values'), or beside them where the rows are anonymized ('between')"
     )
     threads: int = parameter(1, help="threads of xgboost", at_least=1)
 
@@ -235,7 +235,7 @@ def between_values(tree: Tree, matrix: DMatrix, smallest: FeatureArray) -> Tree:
 
     .. math:: t' = c + \frac{\sqrt 5 - 1}{2} (t - c)
 
-    where :math:`c < t` are neighbouring cuts. A feature with at most 256 values has them all as cuts, so no row changes
+    where :math:`c < t` are neighboring cuts. A feature with at most 256 values has them all as cuts, so no row changes
     sides; with more, a row between :math:`t'` and :math:`t` does.
 
     Parameters
@@ -255,6 +255,6 @@ def between_values(tree: Tree, matrix: DMatrix, smallest: FeatureArray) -> Tree:
 
 
 def _between(low: float, high: float) -> np.float32:
-    # there is no float between two neighbouring ones
+    # there is no float between two neighboring ones
     point = np.float32(low + SECTION * (high - low))
     return point if low < point <= high else np.float32(high)

@@ -16,7 +16,7 @@ from fedanon.types import AnyArray, FeatureArray, FloatArray, Rng, TargetArray
 @MODELS.register("lr")
 @dataclass(frozen=True, kw_only=True)
 class LogisticRegression(Model):
-    r"""L2-regularised logistic regression; parameters: coefficients (width,) and intercept (1,).
+    r"""L2-regularized logistic regression; parameters: coefficients (width,) and intercept (1,).
 
     Locally it descends the mean log-loss :math:`+ \frac{\lambda}{2} |w|^2 + \frac{\mu}{2} |\theta - \theta_0|^2`, where
     :math:`\theta_0` are the global parameters (FedProx, Li et al. 2020), by the steps

@@ -21,8 +21,8 @@ def accuracy(truth: AnyArray, labels: AnyArray) -> float:
 
 
 def precision(truth: AnyArray, labels: AnyArray, average: Average = "positive") -> float:
-    """Share of true positives among the rows labelled positive; 'macro' is the mean over both classes."""
-    return _averaged(lambda c: _ratio(c.true, c.labelled), truth, labels, average)
+    """Share of true positives among the rows labeled positive; 'macro' is the mean over both classes."""
+    return _averaged(lambda c: _ratio(c.true, c.labeled), truth, labels, average)
 
 
 def recall(truth: AnyArray, labels: AnyArray, average: Average = "positive") -> float:
@@ -32,7 +32,7 @@ def recall(truth: AnyArray, labels: AnyArray, average: Average = "positive") -> 
 
 def f1(truth: AnyArray, labels: AnyArray, average: Average = "positive") -> float:
     """Harmonic mean of precision and recall; 'macro' is the mean over both classes."""
-    return _averaged(lambda c: _ratio(2 * c.true, c.labelled + c.actual), truth, labels, average)
+    return _averaged(lambda c: _ratio(2 * c.true, c.labeled + c.actual), truth, labels, average)
 
 
 def auc(truth: AnyArray, scores: AnyArray) -> float:
@@ -78,10 +78,10 @@ def classification_scores(truth: AnyArray, labels: AnyArray, probability: AnyArr
 
 
 class _Counts(NamedTuple):
-    """Of one class: its rows that are labelled so, all rows labelled so, all its rows."""
+    """Of one class: its rows that are labeled so, all rows labeled so, all its rows."""
 
     true: int
-    labelled: int
+    labeled: int
     actual: int
 
 
@@ -90,8 +90,8 @@ def _averaged(score: Callable[[_Counts], float], truth: AnyArray, labels: AnyArr
     return float(np.mean([score(_counts(truth == c, labels == c)) for c in classes]))
 
 
-def _counts(actual: AnyArray, labelled: AnyArray) -> _Counts:
-    return _Counts(int((actual & labelled).sum()), int(labelled.sum()), int(actual.sum()))
+def _counts(actual: AnyArray, labeled: AnyArray) -> _Counts:
+    return _Counts(int((actual & labeled).sum()), int(labeled.sum()), int(actual.sum()))
 
 
 def _ratio(part: float, whole: float) -> float:

@@ -1,4 +1,4 @@
-"""The two ways a generalisation is carried over to new rows: by nearest group, or column by column."""
+"""The two ways a generalization is carried over to new rows: by nearest group, or column by column."""
 
 from __future__ import annotations
 

@@ -22,9 +22,9 @@ from fedanon.types import IntArray
 
 
 class Recoding(Protocol):
-    """How the generalisation of a release is applied to rows it was not made from."""
+    """How the generalization of a release is applied to rows it was not made from."""
 
-    #: whether every column is generalised alone
+    #: whether every column is generalized alone
     columnwise: ClassVar[bool]
 
     def apply(self, release: Release, table: Table) -> tuple[IntArray, Mapping[str, Cells]]:
@@ -56,7 +56,7 @@ class Release(PublishedView):
     ----------
     claim : what is promised about the published rows, or None.
     provenance : method, parameters, seed, version, hashes.
-    recoding : how new rows are generalised alike.
+    recoding : how new rows are generalized alike.
     """
 
     claim: Claim | None
@@ -64,14 +64,14 @@ class Release(PublishedView):
     recoding: Recoding = field(repr=False)
 
     def groups_of(self, name: str) -> Groups:
-        """The rows generalised together in one column: the groups or, if columns are alone, those that share a cell."""
+        """The rows generalized together in one column: the groups or, if columns are alone, those that share a cell."""
         if not self.recoding.columnwise:
             return self.groups
         equal = Groups.equal_rows(self.cells[name].keys())
         return Groups(np.append(equal.labels, np.int32(-1))[self.groups.labels], equal.count)
 
     def recode(self, table: Table) -> Release:
-        """Apply the same generalisation to other rows (for testing a model); it claims nothing about them."""
+        """Apply the same generalization to other rows (for testing a model); it claims nothing about them."""
         labels, cells = self.recoding.apply(self, table)
         return Release(
             schema=self.schema,

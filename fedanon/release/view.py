@@ -83,7 +83,7 @@ class PublishedView:
         return {name: cells.select(of_class) for name, cells in self.cells.items()}
 
     def groups_of(self, name: str) -> Groups:
-        """The rows generalised together in one column."""
+        """The rows generalized together in one column."""
         return self.groups
 
 

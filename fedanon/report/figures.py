@@ -13,7 +13,7 @@ from fedanon.report.charts import BEYOND, MAJORITY, WITHIN, Panel, Series, spans
 from fedanon.report.document import Figure
 from fedanon.report.figure_parts import Styles, axis, floats, make_figure, n_points, panel_title, remark, ticks
 from fedanon.report.glossary import meaning
-from fedanon.report.grouping import LABELLING, LOSS, RANKING, RISK, first_of, of_releases, panels_of, several
+from fedanon.report.grouping import LABELING, LOSS, RANKING, RISK, first_of, of_releases, panels_of, several
 
 #: fewest seeds for which a figure shows intervals; with two, Student's t makes them useless
 MIN_SEEDS = 3
@@ -21,7 +21,7 @@ MIN_SEEDS = 3
 
 def figures_of(name: str, frame: pd.DataFrame, curves: pd.DataFrame, styles: Styles) -> list[Figure]:
     """Return all figures that the numbers of one grid allow."""
-    loss, risk, useful = (first_of(frame, names) for names in (LOSS, RISK, (*RANKING, *LABELLING)))
+    loss, risk, useful = (first_of(frame, names) for names in (LOSS, RISK, (*RANKING, *LABELING)))
     pairs = [*_pairs(frame, loss, risk, styles), *_pairs(frame, risk, useful, styles)]
     caption = (
         "One marker per method and k (the small numbers); means over seeds. The best corner is the bottom left for "
@@ -37,7 +37,7 @@ def figures_of(name: str, frame: pd.DataFrame, curves: pd.DataFrame, styles: Sty
 
 def _key_parts(frame: pd.DataFrame) -> list[tuple[str, str, pd.DataFrame]]:
     """Return metric, panel title and numbers: loss and risk once per release, scores once per model."""
-    names = [first_of(frame, choice) for choice in (LOSS, RISK, RANKING, LABELLING)]
+    names = [first_of(frame, choice) for choice in (LOSS, RISK, RANKING, LABELING)]
     parts = []
     for name in (name for name in names if name is not None):
         numbers = frame[frame["measure"] == name]
@@ -170,7 +170,7 @@ def _intervals(table: pd.DataFrame) -> dict[str, Any]:
 
 def convergence(name: str, curves: pd.DataFrame, styles: Styles) -> Figure | None:
     """Show scores by round, one panel per group and k; None without rounds to compare."""
-    metric = first_of(curves, (*RANKING, *LABELLING)) or str(curves["measure"].iloc[0])
+    metric = first_of(curves, (*RANKING, *LABELING)) or str(curves["measure"].iloc[0])
     panels = []
     for title, part in panels_of(curves[curves["measure"] == metric]):
         for k, lines in _by_k(part):

@@ -37,7 +37,7 @@ RISK = (
     "prosecutor_risk_average",
 )
 RANKING = ("auc_holdout", "auc_pooled", "auc", "auc_client_mean", "auc_client_mean_last20")
-LABELLING = ("accuracy_holdout", "accuracy", "accuracy_last20", "f1_macro")
+LABELING = ("accuracy_holdout", "accuracy", "accuracy_last20", "f1_macro")
 
 
 def with_series(frame: pd.DataFrame) -> pd.DataFrame:

@@ -12,7 +12,7 @@ from fedanon.harness.frames import against_baseline, summary
 from fedanon.harness.tasks.masking import OF, STATISTICS
 from fedanon.report.document import Block, Details, Paragraph, TableBlock, TableCell, TableColumn, Tone
 from fedanon.report.glossary import meaning
-from fedanon.report.grouping import ALL_DATA, LABELLING, LOSS, RANKING, RISK, first_of, several, varying
+from fedanon.report.grouping import ALL_DATA, LABELING, LOSS, RANKING, RISK, first_of, several, varying
 from fedanon.report.numbers import NOTHING, cell, number, signed, with_interval
 
 #: a grid with at most this many metrics shows them all
@@ -26,9 +26,9 @@ def key_metrics(frame: pd.DataFrame) -> list[str]:
     if len(present) <= FEW:
         return present
     ranking = [name for name in RANKING if name in present][:2]
-    others = [first_of(frame, choice) for choice in (LOSS, RISK, LABELLING)]
+    others = [first_of(frame, choice) for choice in (LOSS, RISK, LABELING)]
     wanted = {"k_reached", *others, *ranking, "log_loss"}
-    order = ("k_reached", *LOSS, *RISK, *RANKING, *LABELLING, "log_loss")
+    order = ("k_reached", *LOSS, *RISK, *RANKING, *LABELING, "log_loss")
     return [name for name in order if name in wanted and name in present] or present[:FEW]
 
 

@@ -26,7 +26,7 @@ def check_attack(attack: Attack, context: AttackContext | None = None) -> Findin
     Parameters
     ----------
     attack : with its settings.
-    context : on which it is tried; None for small ones: raw rows, an anonymised release, one that came as a file.
+    context : on which it is tried; None for small ones: raw rows, an anonymized release, one that came as a file.
 
     Returns
     -------

@@ -46,7 +46,7 @@ def table() -> Table:
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(data=st.data())
 def test_rules_say_what_models_say(table: Table, requirement: str, data: st.DataObject) -> None:
-    """A class as the kernel counts it, with one record gone and one come, against the model's own judgement."""
+    """A class as the kernel counts it, with one record gone and one come, against the model's own judgment."""
     models = tuple(m for m in parse_requirements(requirement) if not isinstance(m, KAnonymity))
     claim = Combined(k=KAnonymity(k=1), models=models)  # type: ignore[arg-type]
     rules, ruled = record_rules(table, claim)

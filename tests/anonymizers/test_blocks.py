@@ -1,4 +1,4 @@
-"""Blocks: disjoint, large enough, anonymised alone, with the same result however many processes work."""
+"""Blocks: disjoint, large enough, anonymized alone, with the same result however many processes work."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def test_contract_on_the_examples(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["record_linkage", "linkability", "singling_out", "inference", "numeric_disclosure"])
-def test_raw_rows_are_not_safer_than_anonymised_ones(name: str) -> None:
+def test_raw_rows_are_not_safer_than_anonymized_ones(name: str) -> None:
     raw = _run(name, context_of("adult", rows=2000, method="identity"))
-    anonymised = _run(name, context_of("adult", rows=2000, k=10))
-    assert raw.rate - raw.baseline > anonymised.rate - anonymised.baseline
+    anonymized = _run(name, context_of("adult", rows=2000, k=10))
+    assert raw.rate - raw.baseline > anonymized.rate - anonymized.baseline

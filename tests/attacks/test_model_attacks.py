@@ -1,4 +1,4 @@
-"""Attacks on models of real tables: raw training gives people away, anonymised training does not."""
+"""Attacks on models of real tables: raw training gives people away, anonymized training does not."""
 
 from __future__ import annotations
 
@@ -51,22 +51,22 @@ def test_rates_are_rates_and_seeds_decide(name: str, rows: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["gradient_inversion", "tree_leakage"])
-def test_raw_rows_are_given_away_entirely_and_anonymised_ones_are_not(name: str) -> None:
-    raw, anonymised = _run(name, _raw(400)), _run(name, context_of("adult", rows=400, k=10))
+def test_raw_rows_are_given_away_entirely_and_anonymized_ones_are_not(name: str) -> None:
+    raw, anonymized = _run(name, _raw(400)), _run(name, context_of("adult", rows=400, k=10))
     assert raw.rate == 1.0
-    assert anonymised.interval[1] < 0.95
+    assert anonymized.interval[1] < 0.95
 
 
 def test_the_loss_tells_members_of_raw_training_only() -> None:
-    raw, anonymised = (_run("membership_loss", s, rounds=150) for s in (_raw(300), context_of("adult", rows=300, k=10)))
+    raw, anonymized = (_run("membership_loss", s, rounds=150) for s in (_raw(300), context_of("adult", rows=300, k=10)))
     assert raw.interval[0] > 0.5
-    assert anonymised.interval[0] < 0.5 < anonymised.interval[1]
+    assert anonymized.interval[0] < 0.5 < anonymized.interval[1]
 
 
 def test_the_likelihood_ratio_tells_members_of_raw_training_only() -> None:
-    raw, anonymised = _run("lira", _raw(300)), _run("lira", context_of("adult", rows=300, k=10))
-    assert raw.details["auc"] > 0.6 > 0.55 > anonymised.details["auc"]
-    assert raw.rate > anonymised.rate
+    raw, anonymized = _run("lira", _raw(300)), _run("lira", context_of("adult", rows=300, k=10))
+    assert raw.details["auc"] > 0.6 > 0.55 > anonymized.details["auc"]
+    assert raw.rate > anonymized.rate
 
 
 def test_a_federation_is_attacked_by_federations() -> None:
@@ -96,7 +96,7 @@ def test_larger_batches_tell_less() -> None:
 @pytest.mark.parametrize(
     ("dataset", "method"), [("adult", "cb"), ("adult", "gfkmc"), ("adult_numeric", "mdav"), ("randhie", "mondrian")]
 )
-def test_no_threshold_of_an_anonymised_node_is_a_raw_value(dataset: str, method: str) -> None:
+def test_no_threshold_of_an_anonymized_node_is_a_raw_value(dataset: str, method: str) -> None:
     assert _run("tree_leakage", context_of(dataset, rows=400, method=method, k=10)).rate == 0.0
 
 

@@ -85,5 +85,5 @@ def test_bad_input(run: Run, file: Path, arguments: tuple[str, ...], message: st
 
 def test_what_results_do_not_hold_is_named(run: Run, file: Path) -> None:
     run("experiment", "run", file, "--workers", "1")
-    assert "no measure colour" in run("experiment", "show", file, "--metrics", "colour").err
+    assert "no metric color" in run("experiment", "show", file, "--metrics", "color").err
     assert "no grid h" in run("experiment", "show", file, "--grid", "h").err

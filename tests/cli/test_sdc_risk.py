@@ -37,7 +37,7 @@ def test_max_size_bounds_the_uniques(run: Run) -> None:
 
 @pytest.fixture
 def survey(ward: Path, schema: Path) -> tuple[Path, Path]:
-    """The ward as a sample: everybody stands for 10 people and shares a flat with a neighbour."""
+    """The ward as a sample: everybody stands for 10 people and shares a flat with a neighbor."""
     lines = ward.read_text().splitlines()
     rows = [f"{line},10,H{i // 2}" for i, line in enumerate(lines[1:])]
     ward.write_text("\n".join([f"{lines[0]},weight,flat", *rows]) + "\n")

@@ -37,17 +37,17 @@ def test_common_ancestor_is_the_lowest_node_over_both():
 nested = st.recursive(st.just(None), lambda below: st.lists(below, min_size=1, max_size=4), max_leaves=12)
 
 
-def labelled(shape, counter):
+def labeled(shape, counter):
     """Give every node of a shape a label of its own."""
     counter[0] += 1
     name = f"n{counter[0]}"
-    return name if shape is None else {name: [labelled(child, counter) for child in shape]}
+    return name if shape is None else {name: [labeled(child, counter) for child in shape]}
 
 
 @given(st.lists(nested, min_size=1, max_size=4))
 def test_every_form_reads_back(shapes):
     counter = [0]
-    tree = Hierarchy.from_nested([labelled(shape, counter) for shape in shapes])
+    tree = Hierarchy.from_nested([labeled(shape, counter) for shape in shapes])
     assert Hierarchy.from_nested(tree.to_nested()) == tree
     assert Hierarchy.from_paths(tree.paths()) == tree
     assert (tree.leaf_counts[tree.parent] >= tree.leaf_counts).all()

@@ -78,7 +78,7 @@ def test_three_hospitals_reach_the_model_of_the_local_engine(tmp_path, monkeypat
         assert result["rejected"] == result["unresponsive"] == []
         assert sorted(result["facts"]) == ["0", "1", "2"]
         assert all(fact["measures"]["k_reached"] >= 4 for fact in result["facts"].values())
-        # anonymised once a node, though every message had a process of its own; raw rows are not kept
+        # anonymized once a node, though every message had a process of its own; raw rows are not kept
         stores = [list((node.folder / "store").iterdir()) for node in found.nodes]
         assert [len(entries) for entries in stores] == [1, 1, 1]
         assert {entry.stat().st_mode & 0o777 for [entry] in stores for entry in [entry]} == {0o600}

@@ -159,7 +159,7 @@ def test_foreign_exceptions_do_not_travel() -> None:
         FederatedRun(grid, chosen).run()
 
 
-def test_anonymisation_happens_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_anonymization_happens_once(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
     original = Node.release.func  # type: ignore[attr-defined]
     monkeypatch.setattr(Node.release, "func", lambda node: calls.append(1) or original(node))

@@ -1,4 +1,4 @@
-"""Clients whose values were changed, not generalised: numbers beyond the declared range are learnt from as its ends."""
+"""Clients whose values were changed, not generalized: numbers beyond the declared range are learnt from as its ends."""
 
 from __future__ import annotations
 

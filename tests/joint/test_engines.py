@@ -238,7 +238,7 @@ def test_no_question_is_answered_twice() -> None:
     assert "answered this step" in replies[1].error.reason
 
 
-def test_a_node_that_anonymises_alone_answers_no_questions() -> None:
+def test_a_node_that_anonymizes_alone_answers_no_questions() -> None:
     chosen = settings("lr", method="mondrian", method_settings={"k": 5})
     content = wire.request_content(1, wire.pack_arrays([]))
     [reply] = LocalGrid(client_app(), chosen).send_and_receive([wire.request(1, wire.COUNT, 1, content)])

@@ -89,7 +89,7 @@ def test_regions_are_sure_together_where_none_is_alone() -> None:
     )
 
 
-def test_matchings_are_of_neighbours_and_share_no_pair() -> None:
+def test_matchings_are_of_neighbors_and_share_no_pair() -> None:
     low = np.arange(0, 100, 2, dtype=np.int32)[:, None]
     matchings = Neighbors.from_boxes(AXES, low, low + 1).matchings()
     assert len(matchings) == N_MATCHINGS

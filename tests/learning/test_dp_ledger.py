@@ -147,7 +147,7 @@ def test_a_damaged_ledger_is_told_and_allows_nothing(tmp_path: Path) -> None:
             ledger(path).spend(run_of())
 
 
-# ---- counts of anonymising together -----------------------------------------------------------------
+# ---- counts of anonymizing together -----------------------------------------------------------------
 
 
 def counting(**more: Any) -> FederatedMondrian:

@@ -23,7 +23,7 @@ def test_krum_is_flowers_where_all_weights_are_equal() -> None:
 
 
 def test_krum_scores_by_hand() -> None:
-    # four points on a line; f = 1 leaves the one nearest neighbour
+    # four points on a line; f = 1 leaves the one nearest neighbor
     assert krum_scores(np.array([[0.0], [1.0], [3.0], [10.0]]), 1).tolist() == [1, 1, 4, 49]
     assert krum_scores(np.array([[0.0], [1.0]]), 0).tolist() == [0, 0]
 

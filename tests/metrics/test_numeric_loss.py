@@ -23,7 +23,7 @@ def test_il_and_il2_by_hand() -> None:
     assert il(table, released(table, [0, 0, 1, 1])) == pytest.approx(il(table, release))  # midpoints are the means
 
 
-def test_il_standardises_every_column() -> None:
+def test_il_standardizes_every_column() -> None:
     x = [0, 2, 10, 12]
     table = table_of(x=(x, numeric("x", 0, 12)), y=([1000 * v for v in x], numeric("y", 0, 12000)))
     release = released(table, [0, 0, 1, 1])

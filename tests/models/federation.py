@@ -24,7 +24,7 @@ class Node:
 
 
 def releases(table: Table, anonymizer: Anonymizer, clients: int) -> tuple[list[Release], Table]:
-    """The anonymised training rows of every client, and the raw test rows of all."""
+    """The anonymized training rows of every client, and the raw test rows of all."""
     parts = partition.iid(table, clients, np.random.default_rng(0))
     test = np.concatenate([part[::5] for part in parts])
     train = [np.setdiff1d(part, part[::5]) for part in parts]

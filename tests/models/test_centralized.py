@@ -27,7 +27,7 @@ def test_classifiers(name: str) -> None:
 
 @pytest.mark.needs_data
 @pytest.mark.parametrize(("name", "accuracy", "f1_macro"), [("knn", 0.820754, 0.743993), ("svm", 0.828158, 0.750965)])
-def test_published_scores_without_anonymisation(name: str, accuracy: float, f1_macro: float) -> None:
+def test_published_scores_without_anonymization(name: str, accuracy: float, f1_macro: float) -> None:
     split = pytest.importorskip("sklearn.model_selection").train_test_split
     table = load("adult_thesis_central")
     release = ANONYMIZERS["identity"]().anonymize(table, rng=0)
@@ -35,7 +35,7 @@ def test_published_scores_without_anonymisation(name: str, accuracy: float, f1_m
     train_features, test_features, train_target, test_target = parts
     labels, _ = fit_predict(name, train_features, train_target, test_features)
     scores = classification_scores(test_target, labels)
-    # equal neighbours of k-NN are taken in an order that differs between versions
+    # equal neighbors of k-NN are taken in an order that differs between versions
     assert scores["accuracy"] == pytest.approx(accuracy, abs=2e-4)
     assert scores["f1_macro"] == pytest.approx(f1_macro, abs=2e-4)
 

@@ -82,7 +82,7 @@ def sent_by(method: str, thresholds: str, **settings: int) -> tuple[Tree, np.nda
         ("identity", {}, "between", 1.0),
     ],
 )
-def test_a_node_moves_the_thresholds_of_anonymised_rows(
+def test_a_node_moves_the_thresholds_of_anonymized_rows(
     method: str, settings: dict[str, int], thresholds: str, share: float
 ) -> None:
     tree, raw = sent_by(method, thresholds, **settings)

@@ -108,7 +108,7 @@ def test_labels_are_escaped(folder: Folder) -> None:
     assert len(page.all("script")) == 1
     assert "<script>alert" not in text
     assert "&lt;script&gt;alert" in text
-    assert "#0072b2" in page.text, "only styles change their colours"
+    assert "#0072b2" in page.text, "only styles change their colors"
 
 
 def test_several_result_sets(full: Path, folder: Folder) -> None:

@@ -1,4 +1,4 @@
-"""Colours can be read: contrasts of WCAG 2.1, 3 to 1 for marks and 4.5 to 1 for text."""
+"""Colors can be read: contrasts of WCAG 2.1, 3 to 1 for marks and 4.5 to 1 for text."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def contrast(one: str, other: str) -> float:
 
 
 def themes() -> list[dict[str, str]]:
-    """The colours of the three rules: light, dark by the system, dark by hand."""
+    """The colors of the three rules: light, dark by the system, dark by hand."""
     return [
         dict(re.findall(r"--([\w-]+): (#\w{6})", part)) for part in CSS.split("color-scheme:")[1:] if "--page" in part
     ]

@@ -47,10 +47,10 @@ def metric_blocks(costs, rows, most, least, draws, lookup):
 
 @njit(cache=True)
 def offer_blocks(costs, rows, ends, own, near, distance, lookup):
-    """Offer every record the other records of its block as neighbours; ``near`` keeps the nearest in order.
+    """Offer every record the other records of its block as neighbors; ``near`` keeps the nearest in order.
 
     The scan begins behind the record itself, so that equally near records are not always the same few. A record is
-    its own neighbour where ``own`` says so.
+    its own neighbor where ``own`` says so.
     """
     out = np.empty(rows.shape[0])
     start = 0

@@ -98,7 +98,7 @@ def _sse_problem(table: Table, k: int, rng: Rng) -> tuple[Any, Any, AnyArray, fl
 
 
 def _ncp_problem(table: Table, k: int, rng: Rng) -> tuple[Any, Any, AnyArray, float]:
-    """Least normalised certainty penalty, from top-down greedy classes."""
+    """Least normalized certainty penalty, from top-down greedy classes."""
     from fedanon.anonymizers.clustering._kernel import top_down_greedy
 
     costs = _ncp_costs(table, table.distinct.order, len(table) // k + 1)

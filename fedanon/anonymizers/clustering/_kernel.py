@@ -1,5 +1,5 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-incomplete-defs
-"""Clusters grown around seed records (nearest neighbours, k-member, one-pass k-means), or split from above (TDG)."""
+"""Clusters grown around seed records (nearest neighbors, k-member, one-pass k-means), or split from above (TDG)."""
 
 from __future__ import annotations
 
@@ -99,12 +99,12 @@ def _join_rest(spans, codes, rows, left, low, high, sizes, count, labels, weight
 
 @njit(cache=True)
 def _shed(spans, codes, k, low, high, sizes, labels):
-    """Clusters keep the k records whose own cells lie nearest their centre; returns the records let go."""
+    """Clusters keep the k records whose own cells lie nearest their center; returns the records let go."""
     n, q = codes.flat.shape
     order = np.argsort(labels, kind="mergesort")
     spare = np.empty(n, dtype=np.int64)
     spared, begin = 0, 0
-    centre, lookup, loss = np.empty(q), np.empty(codes.position.shape[0]), np.empty(n)
+    center, lookup, loss = np.empty(q), np.empty(codes.position.shape[0]), np.empty(n)
     keep = np.empty(k, dtype=np.int64)
     for g in range(sizes.shape[0]):
         size = sizes[g]
@@ -113,10 +113,10 @@ def _shed(spans, codes, k, low, high, sizes, labels):
         if size <= k:
             continue
         for c in range(q):
-            centre[c] = np.median(codes.position[codes.flat[members, c]])
+            center[c] = np.median(codes.position[codes.flat[members, c]])
             if spans.scale[c] == 0.0:
-                centre[c] = np.floor(centre[c])
-        fill_lookup(spans, codes, centre, centre, lookup)
+                center[c] = np.floor(center[c])
+        fill_lookup(spans, codes, center, center, lookup)
         scan(lookup, codes.flat, members, size, loss)
         k_smallest(loss, size, k, keep)
         labels[members] = -1

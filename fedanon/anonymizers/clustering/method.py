@@ -1,6 +1,6 @@
 """Clustering: records are gathered into classes of at least k that lose little when published together.
 
-Classes grow around seeds: the nearest neighbours of a random one (CB, as in the thesis), k-member (Byun et al. 2007)
+Classes grow around seeds: the nearest neighbors of a random one (CB, as in the thesis), k-member (Byun et al. 2007)
 and one-pass k-means (OKA, Lin & Wei 2008). Top-down greedy (TDG, Xu et al. 2006) splits them instead.
 """
 

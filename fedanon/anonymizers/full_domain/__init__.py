@@ -1,1 +1,1 @@
-"""Full-domain generalisation: one level per column for all records, the best combination found exactly."""
+"""Full-domain generalization: one level per column for all records, the best combination found exactly."""

@@ -1,4 +1,4 @@
-"""The generalisation lattice: levels of a column, and the search for the best combination of them.
+"""The generalization lattice: levels of a column, and the search for the best combination of them.
 
 A taxonomy gives a column's levels by its depths. A numeric column without one gets bins of equal width, twice as wide
 at each level.
@@ -168,7 +168,7 @@ def _spells_numbers(hierarchy: Hierarchy) -> bool:
 
 Node = tuple[int, ...]
 #: the loss of a node, or None if the rule rejects it
-Judgement = Callable[[Node], float | None]
+Judgment = Callable[[Node], float | None]
 OPEN, ALLOWED, REJECTED = 0, 1, 2
 
 
@@ -184,7 +184,7 @@ class LatticeSearch:
     """
 
     bounds: Sequence[FloatArray]
-    judge: Judgement
+    judge: Judgment
     monotone: bool
     judged: int = 0
     best: Node | None = None

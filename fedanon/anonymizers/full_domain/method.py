@@ -1,4 +1,4 @@
-"""Full-domain generalisation: every column at one level for all records, the best combination found exactly."""
+"""Full-domain generalization: every column at one level for all records, the best combination found exactly."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.anonymizers.base import KAnonymizer, ReleasePlan
-from fedanon.anonymizers.full_domain.lattice import Judgement, LatticeSearch, Level, Node, Objective, column_levels
+from fedanon.anonymizers.full_domain.lattice import Judgment, LatticeSearch, Level, Node, Objective, column_levels
 from fedanon.data.cells import Cells
 from fedanon.data.groups import SUPPRESSED, Groups
 from fedanon.data.table import Table
@@ -28,7 +28,7 @@ MOST_NODES = 2_000_000
 @ANONYMIZERS.register("full_domain")
 @dataclass(frozen=True, kw_only=True)
 class FullDomain(KAnonymizer):
-    r"""The generalisation lattice of Samarati (2001) and LeFevre et al. (2005), searched for its optimum.
+    r"""The generalization lattice of Samarati (2001) and LeFevre et al. (2005), searched for its optimum.
 
     A node gives every quasi-identifier one level; records in classes that do not satisfy the claim are suppressed, at
     most a share ``suppression`` of all. With :math:`l_c` the mean loss of column c, suppressed records losing all, the
@@ -39,7 +39,7 @@ class FullDomain(KAnonymizer):
     name = "full_domain"
 
     suppression: float = parameter(0.05, help="largest share of suppressed records", at_least=0, at_most=1)
-    objective: Objective = parameter("ncp", help="what is minimised: the mean NCP, or ARX's Loss metric")
+    objective: Objective = parameter("ncp", help="what is minimized: the mean NCP, or ARX's Loss metric")
     numeric_levels: int = parameter(
         5,
         help="levels above the values of numeric columns without a taxonomy, each twice as wide",
@@ -68,7 +68,7 @@ class FullDomain(KAnonymizer):
         notes = (f"Of {nodes:,} combinations of levels {search.judged:,} were judged; the best is {best}.",)
         return ReleasePlan(groups, lattice.cells(best, groups), PerColumn(lattice.recoders(best)), notes)
 
-    def _search(self, bounds: list[FloatArray], judge: Judgement) -> LatticeSearch:
+    def _search(self, bounds: list[FloatArray], judge: Judgment) -> LatticeSearch:
         # a model that compares with all published records may hold again when others are suppressed
         return LatticeSearch(bounds, judge, monotone=not self.required)
 
@@ -91,7 +91,7 @@ class _Lattice:
         self._most = math.floor(method.suppression * len(table) + 1e-9)
 
     def bounds(self) -> list[FloatArray]:
-        """What every level of every column loses if nothing is suppressed; the parts of the sum that is minimised."""
+        """What every level of every column loses if nothing is suppressed; the parts of the sum that is minimized."""
         shares = [np.array([loss.sum() for loss in column]) / len(self._table) for column in self._losses]
         return [self._part(share) for share in shares]
 

@@ -198,10 +198,10 @@ def distortions(values, stop_slope):
     best split points of a row grow with its end, so each row is solved by divide and conquer: O(m log m) per group.
     """
     m = values.shape[0]
-    centred = values - np.mean(values)
+    centered = values - np.mean(values)
     sums, squares = np.zeros(m + 1), np.zeros(m + 1)
-    sums[1:] = np.cumsum(centred)
-    squares[1:] = np.cumsum(centred * centred)
+    sums[1:] = np.cumsum(centered)
+    squares[1:] = np.cumsum(centered * centered)
     result = np.empty(m)
     before, now = np.empty(m + 1), np.empty(m + 1)
     for j in range(1, m + 1):

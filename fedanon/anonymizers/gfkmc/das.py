@@ -1,4 +1,4 @@
-"""DAS, dynamic anonymisation by separatrices: numeric columns are cut at percentiles, their number by the elbow."""
+"""DAS, dynamic anonymization by separatrices: numeric columns are cut at percentiles, their number by the elbow."""
 
 from __future__ import annotations
 

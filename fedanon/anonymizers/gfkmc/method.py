@@ -1,4 +1,4 @@
-"""GFKMC: generalise first, then weighted k-member clustering (Algorithms 4.2-4.6 of the thesis); and WKMCA."""
+"""GFKMC: generalize first, then weighted k-member clustering (Algorithms 4.2-4.6 of the thesis); and WKMCA."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class WeightedClustering(KAnonymizer):
 @ANONYMIZERS.register("gfkmc")
 @dataclass(frozen=True, kw_only=True)
 class Gfkmc(WeightedClustering):
-    """Generalise first (DAS and parent nodes), then cluster the rows that are still rarer than k.
+    """Generalize first (DAS and parent nodes), then cluster the rows that are still rarer than k.
 
     Profiles: ``default`` publishes intervals and lowest common ancestors, so every cell is true; ``paper`` follows the
     thesis's text and publishes the seed record; ``thesis`` follows the thesis's code (raw numbers, ordinal ranks,
@@ -185,7 +185,7 @@ class Gfkmc(WeightedClustering):
 @ANONYMIZERS.register("wkmca")
 @dataclass(frozen=True, kw_only=True)
 class Wkmca(WeightedClustering):
-    """Weighted k-member clustering (Yan et al. 2021), GFKMC's ancestor: single records, no early generalisation."""
+    """Weighted k-member clustering (Yan et al. 2021), GFKMC's ancestor: single records, no early generalization."""
 
     name = "wkmca"
 

@@ -15,7 +15,7 @@ from fedanon.anonymizers.microaggregation._neighbors import squared_distance
 
 @njit(cache=True)
 def group_means(points, labels, count):
-    """Mean and size of every group; records labelled -1 are in none, and empty groups have mean 0."""
+    """Mean and size of every group; records labeled -1 are in none, and empty groups have mean 0."""
     means, sizes = np.zeros((count, points.shape[1])), np.zeros(count, dtype=np.int64)
     for i in range(labels.shape[0]):
         if labels[i] >= 0:
@@ -99,7 +99,7 @@ def group_sse(points, labels, count):
 
 @njit(cache=True)
 def join_nearest(points, labels):
-    """Give every record labelled -1 to the group with the nearest mean, in place; means follow as records join."""
+    """Give every record labeled -1 to the group with the nearest mean, in place; means follow as records join."""
     means, sizes = group_means(points, labels, labels.max() + 1)
     barred = np.zeros(sizes.shape[0], dtype=np.bool_)
     for i in range(labels.shape[0]):

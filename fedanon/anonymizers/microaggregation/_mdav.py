@@ -11,27 +11,27 @@ from fedanon.kernels.scan import drop, k_smallest
 
 
 @njit(cache=True)
-def _squared_distances(points, rows, count, centre, out):
+def _squared_distances(points, rows, count, center, out):
     for i in range(count):
         total = 0.0
         for c in range(points.shape[1]):
-            difference = points[rows[i], c] - centre[c]
+            difference = points[rows[i], c] - center[c]
             total += difference * difference
         out[i] = total
 
 
 @njit(cache=True)
 def _centroid(points, rows, count):
-    centre = np.zeros(points.shape[1])
+    center = np.zeros(points.shape[1])
     for i in range(count):
-        centre += points[rows[i]]
-    return centre / count
+        center += points[rows[i]]
+    return center / count
 
 
 @njit(cache=True)
-def _take(points, rows, count, centre, k, distance, near, labels, group):
-    """Give the k rows nearest ``centre`` the label ``group``; how many rows are left."""
-    _squared_distances(points, rows, count, centre, distance)
+def _take(points, rows, count, center, k, distance, near, labels, group):
+    """Give the k rows nearest ``center`` the label ``group``; how many rows are left."""
+    _squared_distances(points, rows, count, center, distance)
     k_smallest(distance, count, k, near)
     for i in near:
         labels[rows[i]] = group
@@ -168,7 +168,7 @@ def _isolation(points, labels, record):
 
 @njit(cache=True)
 def gsms(points, along, number, k):
-    """Groups of k records; -1 for the n mod k left over. The records are sorted as the neighbour search wants them.
+    """Groups of k records; -1 for the n mod k left over. The records are sorted as the neighbor search wants them.
 
     Taking group G out of the m records left, whose mean is c, leaves SSE(G) + SSE(rest) = SSE(all) - k m / (m - k)
     |mean(G) - c|^2, so the proposal whose mean lies farthest from c is taken. Only the proposals that held one of its
@@ -215,14 +215,14 @@ def _propose_anew(points, along, number, links, labels, near, means, distance):
 
 
 @njit(cache=True)
-def _farthest(means, labels, number, centre):
+def _farthest(means, labels, number, center):
     best, farthest = -1.0, -1
     for i in range(means.shape[0]):
         if labels[i] >= 0:
             continue
         total = 0.0
-        for c in range(centre.shape[0]):
-            difference = means[i, c] - centre[c]
+        for c in range(center.shape[0]):
+            difference = means[i, c] - center[c]
             total += difference * difference
         if total > best or (total == best and number[i] < number[farthest]):
             best, farthest = total, i

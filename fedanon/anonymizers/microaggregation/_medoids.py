@@ -13,7 +13,7 @@ from fedanon.anonymizers.microaggregation._neighbors import squared_distance
 def assign(points, neighbors, medoids, k, labels, sizes):
     """Group of every record around the medoids, none below k, into ``labels`` and ``sizes``. Needs c * k <= n.
 
-    A record's nearest medoid is the first in its list of neighbours; the few whose list holds none compare all.
+    A record's nearest medoid is the first in its list of neighbors; the few whose list holds none compare all.
     """
     labels[:] = -1
     sizes[:] = 1

@@ -111,7 +111,7 @@ def nearest_next(points, along, number, start):
 
 @njit(cache=True)
 def two_opt(points, tour, neighbors, passes):
-    """Shorten a closed tour in place by 2-opt moves that link a record to one of its neighbours (Bentley 1992)."""
+    """Shorten a closed tour in place by 2-opt moves that link a record to one of its neighbors (Bentley 1992)."""
     n = tour.shape[0]
     position = np.empty(n, dtype=np.int64)
     position[tour] = np.arange(n)

@@ -1,4 +1,4 @@
-"""The base of microaggregation: a partition of standardised records, published as group means."""
+"""The base of microaggregation: a partition of standardized records, published as group means."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Microaggregation(KAnonymizer):
 
     .. math:: SSE = \sum_{g} \sum_{i \in g} \lVert z_i - \bar z_g \rVert^2
 
-    over the standardised records z (Domingo-Ferrer & Mateo-Sanz 2002). A method implements only :meth:`gather`.
+    over the standardized records z (Domingo-Ferrer & Mateo-Sanz 2002). A method implements only :meth:`gather`.
     """
 
     truthful = False
@@ -37,7 +37,7 @@ class Microaggregation(KAnonymizer):
 
     @abstractmethod
     def gather(self, points: FloatArray, rng: Rng) -> IndexArray:
-        """Group of every record, given the standardised records; each group with at least k of them."""
+        """Group of every record, given the standardized records; each group with at least k of them."""
 
     def publish_groups(self, table: Table, groups: Groups) -> Mapping[str, Cells]:
         """Group means."""

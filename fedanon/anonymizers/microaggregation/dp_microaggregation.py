@@ -157,7 +157,7 @@ def insensitive_groups(steps: IndexArray, k: int, order: Order) -> IndexArray:
 def total_order(steps: IndexArray, order: Order) -> IndexArray:
     """The records sorted; between records that differ, only their own values decide.
 
-    'curve' follows the Z-order curve through the domain (Morton 1966), on which neighbours are near in all columns;
+    'curve' follows the Z-order curve through the domain (Morton 1966), on which neighbors are near in all columns;
     'corner' sorts by the distance to the lower corner of the domain, as the paper has it.
     """
     if order == "curve":

@@ -17,7 +17,7 @@ from fedanon.types import FloatArray, IndexArray, Rng
 @ANONYMIZERS.register("mdav")
 @dataclass(frozen=True, kw_only=True)
 class Mdav(Microaggregation):
-    """Maximum distance to average vector (Domingo-Ferrer & Torra 2005) on standardised columns.
+    """Maximum distance to average vector (Domingo-Ferrer & Torra 2005) on standardized columns.
 
     While 3k records remain, the record r farthest from their mean and the record s farthest from r each take their
     k - 1 nearest; then one group around the farthest, and the rest.
@@ -103,7 +103,7 @@ class Gsms(Microaggregation):
     """Group selection by sequential minimization of SSE (Panagiotakis & Tziritas 2013).
 
     Every record left proposes itself and its k - 1 nearest. Of these, floor(n / k) times, the group is taken that
-    minimises its own SSE plus that of all other records left. The last n mod k records join the group with the nearest
+    minimizes its own SSE plus that of all other records left. The last n mod k records join the group with the nearest
     mean.
     """
 

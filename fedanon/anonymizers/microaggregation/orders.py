@@ -16,7 +16,7 @@ from fedanon.anonymizers.microaggregation.base import Microaggregation, farthest
 from fedanon.fields import parameter
 from fedanon.types import FloatArray, IndexArray, Rng
 
-#: neighbours of each record that 2-opt tries to link it to, and the most passes over all records
+#: neighbors of each record that 2-opt tries to link it to, and the most passes over all records
 NEIGHBORS, PASSES = 12, 50
 
 
@@ -74,7 +74,7 @@ class ClusteredPca(Microaggregation):
 @ANONYMIZERS.register("tsp_mhm")
 @dataclass(frozen=True, kw_only=True)
 class TspMhm(Microaggregation):
-    """MHM on a travelling salesman's tour (Heaton & Mukherjee 2011): nearest neighbour, 2-opt, best of 2k - 1 cuts.
+    """MHM on a traveling salesman's tour (Heaton & Mukherjee 2011): nearest neighbor, 2-opt, best of 2k - 1 cuts.
 
     A tour has no first record, and one of any 2k - 1 consecutive records begins a group of the best cut, so all of
     them are tried.
@@ -155,7 +155,7 @@ def tsp_mhm_groups(points: FloatArray, k: int, rng: Rng, *, tours: int = 1) -> I
     return np.asarray(labels, dtype=np.int64)
 
 
-# ---- Orders in which neighbours are alike --------------------------------------------------------
+# ---- Orders in which neighbors are alike --------------------------------------------------------
 
 
 class Sorted(NamedTuple):
@@ -205,7 +205,7 @@ def neighbor_lists(points: FloatArray, count: int) -> IndexArray:
 
 
 def closed_tours(points: FloatArray, starts: Iterable[int]) -> Iterator[IndexArray]:
-    """Short closed tours, one from each start: nearest point next, then 2-opt over neighbour lists."""
+    """Short closed tours, one from each start: nearest point next, then 2-opt over neighbor lists."""
     from fedanon.anonymizers.microaggregation._neighbors import nearest_neighbors
     from fedanon.anonymizers.microaggregation._orders import nearest_next, two_opt
 
@@ -226,7 +226,7 @@ def _place(rows: Sorted, record: int) -> int:
 
 
 def k_means_clusters(points: FloatArray, count: int, rng: Rng, *, at_least: int) -> IndexArray:
-    """At most ``count`` clusters, numbered 0, 1, ..., of ``at_least`` records each, by k-means from k-means++ centres.
+    """At most ``count`` clusters, numbered 0, 1, ..., of ``at_least`` records each, by k-means from k-means++ centers.
 
     The records of smaller clusters join the cluster with the nearest mean; if all are smaller, there is one cluster.
     """

@@ -30,8 +30,8 @@ Parts = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]
 class CentralTask(MethodTask):
     """Scores of a centralized classifier.
 
-    ``as_published`` anonymises everything, then splits, and encodes the published values, as the thesis's code did;
-    ``corrected`` splits, anonymises the training rows, and tests on raw rows with the schema's encoding.
+    ``as_published`` anonymizes everything, then splits, and encodes the published values, as the thesis's code did;
+    ``corrected`` splits, anonymizes the training rows, and tests on raw rows with the schema's encoding.
     """
 
     model: str = parameter("xgb", help=f"classifier: {', '.join(CLASSIFIERS)}")

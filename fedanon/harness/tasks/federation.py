@@ -30,7 +30,7 @@ AGREED = ("classes", "smallest_class_at_least", "queries", "bytes_down", "bytes_
 @TASKS.register("federation")
 @dataclass(frozen=True, kw_only=True)
 class FederationTask(MethodTask, RunSettings):
-    """Nodes anonymise and train, and the server combines their updates, for some rounds.
+    """Nodes anonymize and train, and the server combines their updates, for some rounds.
 
     Every setting of a run is an axis.
     """

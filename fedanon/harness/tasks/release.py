@@ -1,4 +1,4 @@
-"""Anonymise, then measure loss and risk: of one table, or as a mean over the nodes of a partition."""
+"""Anonymize, then measure loss and risk: of one table, or as a mean over the nodes of a partition."""
 
 from __future__ import annotations
 

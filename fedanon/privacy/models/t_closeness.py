@@ -121,7 +121,7 @@ def equal_distance(distributions: FloatArray, whole: FloatArray) -> FloatArray:
 
 
 def ordered_distance(distributions: FloatArray, whole: FloatArray) -> FloatArray:
-    r"""The m values lie in a row, neighbours 1 / (m - 1) apart.
+    r"""The m values lie in a row, neighbors 1 / (m - 1) apart.
 
     .. math:: \frac{1}{m-1} \sum_{s} \Big| \sum_{r \le s} (p_r - q_r) \Big|
     """

@@ -1,1 +1,1 @@
-"""Statistical disclosure control: methods that change values instead of generalising them. They promise nothing."""
+"""Statistical disclosure control: methods that change values instead of generalizing them. They promise nothing."""

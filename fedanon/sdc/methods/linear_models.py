@@ -175,7 +175,7 @@ def pooled(estimates: ArrayLike, variances: ArrayLike, rule: Literal["rubin", "r
 class Imputation(ConditionalPerturbation):
     """Multiple imputation: M synthetic copies of X from a Bayesian linear model given S, of which one is released.
 
-    Rubin 1993; Reiter 2003. Release the copies 1 .. M one by one with the same seed, analyse each and combine the
+    Rubin 1993; Reiter 2003. Release the copies 1 .. M one by one with the same seed, analyze each and combine the
     results with :func:`pooled`. A copy does not depend on how many there are. Collinear S are handled by the
     pseudo-inverse; without given columns X is drawn from a normal distribution of its own.
     """
@@ -207,13 +207,14 @@ class Imputation(ConditionalPerturbation):
 def romm(x: FloatArray, magnitude: float, rng: Rng) -> FloatArray:
     r"""Y = T X for a random orthogonal T with T 1 = 1.
 
-    Let the columns of U be an orthonormal basis of the centred columns, so that :math:`X = 1 \bar x' + U R`. Any
+    Let the columns of U be an orthonormal basis of the centered columns, so that :math:`X = 1 \bar x' + U R`. Any
     orthogonal T with T 1 = 1 takes U to a frame V = T U of orthonormal columns with mean 0, and every such V comes from
     such a T. So V is drawn instead of T, N P numbers instead of N^2:
 
     .. math:: V = \mathrm{polar}(U + \lambda G / \sqrt N), \qquad Y = 1 \bar x' + V R
 
-    with G standard normal, centred. With magnitude :math:`\lambda \to \infty`, V is uniform: T has Haar's distribution.
+    with G standard normal, centered. With magnitude :math:`\lambda \to \infty`, V is uniform: T has Haar's
+    distribution.
     """
     n = len(x)
     columns = standardized(x)

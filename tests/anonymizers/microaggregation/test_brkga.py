@@ -49,7 +49,7 @@ def test_repair_takes_the_record_nearest_to_the_medoid_of_a_short_group() -> Non
 
 @pytest.mark.parametrize("listed", [1, 3, 199])
 def test_repair_keeps_every_size(listed: int) -> None:
-    """Also where the lists of neighbours are too short to hold a medoid."""
+    """Also where the lists of neighbors are too short to hold a medoid."""
     rng = np.random.default_rng(3)
     points = rng.standard_normal((200, 2)) ** 3
     near = neighbor_lists(points, listed)

@@ -46,7 +46,7 @@ def shares(steps: IndexArray, k: int, order: Order) -> tuple[np.ndarray, Groups]
 
 
 @st.composite
-def neighbours(draw: st.DrawFn) -> tuple[IndexArray, IndexArray, int]:
+def neighbors(draw: st.DrawFn) -> tuple[IndexArray, IndexArray, int]:
     """Two tables that differ in one record, and k; few values, so that many are equal, and the ends of the range."""
     n, m = draw(st.integers(2, 30)), draw(st.integers(1, 3))
     values = st.sampled_from([0, 1, 2**16, 2**31, 2**31 + 1, STEPS - 2, STEPS - 1]) | st.integers(0, STEPS - 1)
@@ -58,7 +58,7 @@ def neighbours(draw: st.DrawFn) -> tuple[IndexArray, IndexArray, int]:
 
 @pytest.mark.parametrize("order", ORDERS)
 @settings(max_examples=200, deadline=None, derandomize=True)
-@given(pair=neighbours())
+@given(pair=neighbors())
 def test_one_record_moves_the_means_by_no_more_than_is_claimed(
     order: Order, pair: tuple[IndexArray, IndexArray, int]
 ) -> None:

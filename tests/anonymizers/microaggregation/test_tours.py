@@ -1,4 +1,4 @@
-"""Neighbours, orders and tours against plain computations."""
+"""Neighbors, orders and tours against plain computations."""
 
 from __future__ import annotations
 

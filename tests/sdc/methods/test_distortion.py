@@ -22,7 +22,7 @@ DRAWN = {
 
 
 @pytest.mark.parametrize("name", DRAWN)
-def test_the_distribution_is_recognised(name: str) -> None:
+def test_the_distribution_is_recognized(name: str) -> None:
     fit = best_fit(DRAWN[name])
     # an exponential is also a gamma
     assert fit.name == name or {fit.name, name} == {"expon", "gamma"}

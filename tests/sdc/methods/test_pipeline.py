@@ -85,7 +85,7 @@ def test_a_column_another_step_looks_at_may_be_no_quasi_identifier(adult: Table)
     pd.testing.assert_series_equal(kept, adult.frame["hours-per-week"].astype(float))
 
 
-def test_generalised_cells_are_handed_on_by_their_own_kind_only() -> None:
+def test_generalized_cells_are_handed_on_by_their_own_kind_only() -> None:
     table = key_table(unit=["cardiac", "orthopaedics", "oncology", "general"] * 2, age=[1, 2, 3, 4] * 2)
     recode = Step("global_recoding", ("unit",))
     suppressed = Pipeline((recode, Step("local_suppression", ("unit",), {"k": "2"}))).anonymize(table, rng=0)

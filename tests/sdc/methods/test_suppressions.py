@@ -85,7 +85,7 @@ def test_after_equal_suppressions_k_people_share_every_row(case: tuple[np.ndarra
 
 
 def test_importance_decides_between_equals_and_columns_on_the_left_are_spared() -> None:
-    """Both keys could go for the last row: (0,1) would join either neighbour's column."""
+    """Both keys could go for the last row: (0,1) would join either neighbor's column."""
     codes = np.array([[0, 0], [1, 1], [0, 1]], dtype=np.int32)
     suppressed = fitting_suppressions(codes, np.array([5.0, 5.0, 1.0]), 3)
     assert suppressed.tolist() == [[False, False], [False, False], [False, True]]

@@ -55,7 +55,7 @@ def test_metrics_by_hand() -> None:
     assert list(evaluate(*shuffled([0, 1, 3, 2]), names).values()) == [2, pytest.approx(4 / 12), 50, 2, 0]
 
 
-def test_generalised_and_suppressed_cells_are_changed() -> None:
+def test_generalized_and_suppressed_cells_are_changed() -> None:
     table = wards()
     # the first three are published as Surgery, two onco as they are, the last is suppressed
     assert evaluate(table, released(table, WARD_GROUPS), ["categories_changed"])["categories_changed"] == 4

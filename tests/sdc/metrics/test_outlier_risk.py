@@ -21,13 +21,13 @@ def test_reach_grows_with_outlyingness() -> None:
         assert reach[:3].min() > 5 * reach[3:].max()
     distance = squared_mahalanobis(points, mcd(points, np.random.default_rng(0)))
     assert squared_reach(points) == pytest.approx(0.01 * distance)
-    # the mean is not the robust centre, but here it is close to it
+    # the mean is not the robust center, but here it is close to it
     assert sdcmicro_reach(points)[:3] == pytest.approx(0.0005 * np.sqrt(distance[:3]), rel=0.05)
 
 
 def test_risk_by_hand() -> None:
     x = np.array([[0.0], [1], [2], [3], [10]])
-    y = 5 * x + 7  # standardised, the same values: the mean is 3.2, the deviation 3.96
+    y = 5 * x + 7  # standardized, the same values: the mean is 3.2, the deviation 3.96
     y[1] += 5
     gap = np.abs(standardized(x) - standardized(y))[:, 0]
     assert gap[1] > 0.15 > 0.1 > np.delete(gap, 1).max()
