@@ -12,7 +12,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -256,7 +256,7 @@ class Verification:
         if is_parquet(self.original) and is_parquet(self.manifest.release):
             source = ParquetSource.open(self.original, schema)
             also = {getattr(model, "column", "") for model in self.models}
-            return source.table(missing=missing, also=also), source.write_release
+            return source.table(missing=missing, also=also), partial(write_release, source=source)
         return read_table(self.original, schema, missing=missing, encoding=self.encoding), write_release
 
     def _against_original(self) -> Iterator[Check]:

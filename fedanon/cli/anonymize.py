@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -76,7 +77,7 @@ def _read(
     if file is not None and is_parquet(file) and is_parquet(output) and source.dataset is None and source.node is None:
         columns = options.parquet_source(file, source.schema, source.quasi)
         policy: Any = source.missing or "error"
-        return columns.table(missing=policy, also=_columns_of(anonymizer)), columns.write_release
+        return columns.table(missing=policy, also=_columns_of(anonymizer)), partial(write_release, source=columns)
     return source.load(), write_release
 
 

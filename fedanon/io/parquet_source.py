@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import pandas as pd
@@ -16,7 +15,6 @@ from fedanon.data.readers import READERS
 from fedanon.data.schema import Categorical, Numeric, Schema
 from fedanon.data.table import MissingPolicy, Table, check_columns
 from fedanon.errors import ConfigError, DataError, SchemaError
-from fedanon.io.atomic import atomic_file, atomic_write
 from fedanon.io.parquet import (
     batches,
     column_types,
@@ -29,8 +27,6 @@ from fedanon.io.parquet import (
     record_batch,
     write_batches,
 )
-from fedanon.io.release_file import forget, manifest_path, manifest_text
-from fedanon.release.gate import verify
 from fedanon.release.release import Release
 
 
@@ -79,33 +75,21 @@ class ParquetSource:
         categories = {a.name for a in schema.attributes if isinstance(a, Categorical)}
         return read_columns(self.path, schema.names, categories=categories, tokens=self.schema.missing_values)
 
-    def write_release(self, release: Release, table: Table, path: str | Path, *, with_schema: bool = True) -> Path:
-        """Verify ``release`` once more, then write it to ``path`` and its manifest to ``<path>.manifest.json``.
+    def write_published(self, release: Release, file: BinaryIO) -> None:
+        """Write a release of :meth:`table` to a Parquet file; see :func:`fedanon.io.release_file.write_release`.
 
-        Parameters
-        ----------
-        release : what is published, made from ``table``.
-        table : as :meth:`table` gave it.
-        path : the Parquet file; an older one is replaced.
-        with_schema : whether the manifest holds the schema.
-
-        Returns
-        -------
-        The path. Quasi-identifiers are texts as in :meth:`Release.to_frame`; other columns keep their types.
+        Quasi-identifiers are texts as in :meth:`Release.to_frame`; other columns keep their types.
         """
-        path = Path(path)
-        verify(release, table)
         if release.in_group_order:
             raise ConfigError("Rows in another order cannot have other columns pass by them; use a CSV file.")
-        with atomic_file(path) as file:
-            write_batches(file, self._published(release))
-            self._refuse_changed()
-            file.seek(0)
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-            text = manifest_text(self._widened(release), table, digest, "parquet", with_schema=with_schema)
-            forget(manifest_path(path))
-        atomic_write(manifest_path(path), text)
-        return path
+        write_batches(file, self._published(release))
+        if _state(self.path) != self.state:
+            raise DataError(f"The file {self.path.name} was changed after it had been read; nothing was written.")
+
+    def widened(self, release: Release) -> Release:
+        """The release with the schema of all columns, which the manifest describes."""
+        schema = self.schema.replacing(*release.schema.quasi_identifiers)
+        return replace(release, schema=schema, provenance=replace(release.provenance, schema_sha256=schema.sha256))
 
     def _narrow(self, wanted: set[str]) -> Schema:
         """The schema of some columns and of those a table always needs."""
@@ -113,11 +97,6 @@ class ParquetSource:
         held = wanted | {schema.person_id or "", schema.weight or "", schema.household or ""}
         kept = tuple(a for a in schema.attributes if a.name in held)
         return replace(schema, attributes=kept, target=schema.target if schema.target in held else None)
-
-    def _widened(self, release: Release) -> Release:
-        """The release with the schema of all columns, which the manifest describes."""
-        schema = self.schema.replacing(*release.schema.quasi_identifiers)
-        return replace(release, schema=schema, provenance=replace(release.provenance, schema_sha256=schema.sha256))
 
     def _published(self, release: Release) -> Iterator[Any]:
         """The published rows in batches."""
@@ -132,10 +111,6 @@ class ParquetSource:
             shown = {name: text.take(pyarrow().array(cell[rows])) for name, text in texts.items()}
             shown |= {name: hidden(batch.column(name), suppressed[rows]) for name in others}
             yield record_batch({name: shown[name] for name in self.schema.published})
-
-    def _refuse_changed(self) -> None:
-        if _state(self.path) != self.state:
-            raise DataError(f"The file {self.path.name} was changed after it had been read; nothing was written.")
 
 
 @READERS.register("parquet")

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import csv
 import hashlib
-import io
 import json
 import re
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 import pandas as pd
@@ -24,7 +23,7 @@ from fedanon.data.schema import Schema
 from fedanon.data.schema_toml import schema_toml
 from fedanon.data.table import Table, texts
 from fedanon.errors import DataError, SchemaError
-from fedanon.io.atomic import atomic_write
+from fedanon.io.atomic import atomic_file, atomic_write
 from fedanon.io.csv import read_frame
 from fedanon.io.parquet import batches, column_types, is_parquet, read_columns, write_frame
 from fedanon.release.gate import verify
@@ -38,7 +37,24 @@ AUDIENCE = "Keep this file with the data steward: with the seed, a reader could 
 # ---- writing -------------------------------------------------------------------------------------
 
 
-def write_release(release: Release, table: Table, path: str | Path, *, with_schema: bool = True) -> Path:
+class ColumnSource(Protocol):
+    """A file larger than memory, whose columns that are not quasi-identifiers pass by while a release is written."""
+
+    def write_published(self, release: Release, file: BinaryIO) -> None:
+        """Write the published rows, with the columns of the source beside the cells of the release."""
+
+    def widened(self, release: Release) -> Release:
+        """The release with the schema of all columns, which the manifest describes."""
+
+
+def write_release(
+    release: Release,
+    table: Table,
+    path: str | Path,
+    *,
+    with_schema: bool = True,
+    source: ColumnSource | None = None,
+) -> Path:
     """Verify ``release`` once more, then write it to ``path`` and its manifest to ``<path>.manifest.json``.
 
     Parameters
@@ -47,6 +63,7 @@ def write_release(release: Release, table: Table, path: str | Path, *, with_sche
     table : what it was made from.
     path : the file; Parquet if its name ends in .parquet, else CSV. An older one is replaced.
     with_schema : whether the manifest holds the schema; not where its ranges were read off the data.
+    source : where ``table`` was read from, if it holds only some of the columns.
 
     Returns
     -------
@@ -55,10 +72,18 @@ def write_release(release: Release, table: Table, path: str | Path, *, with_sche
     path = Path(path)
     verify(release, table)
     kind = "parquet" if is_parquet(path) else "csv"
-    data = _parquet_bytes(release.to_frame()) if kind == "parquet" else _csv_text(release.to_frame()).encode()
-    text = manifest_text(release, table, hashlib.sha256(data).hexdigest(), kind, with_schema=with_schema)
-    forget(manifest_path(path))
-    atomic_write(path, data)
+    with atomic_file(path) as file:
+        if source is not None:
+            source.write_published(release, file)
+        elif kind == "parquet":
+            write_frame(file, release.to_frame())
+        else:
+            file.write(_csv_text(release.to_frame()).encode())
+        file.seek(0)
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        described = release if source is None else source.widened(release)
+        text = manifest_text(described, table, digest, kind, with_schema=with_schema)
+        _forget(manifest_path(path))
     atomic_write(manifest_path(path), text)
     return path
 
@@ -95,12 +120,6 @@ def manifest(release: Release, table: Table) -> dict[str, Any]:
     }
 
 
-def _parquet_bytes(frame: pd.DataFrame) -> bytes:
-    buffer = io.BytesIO()
-    write_frame(buffer, frame)
-    return buffer.getvalue()
-
-
 def _csv_text(frame: pd.DataFrame) -> str:
     guarded = frame.rename(columns=guard)
     for i, name in enumerate(frame.columns):
@@ -117,7 +136,7 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else str(value)
 
 
-def forget(path: Path) -> None:
+def _forget(path: Path) -> None:
     """Remove the manifest of an older release, so that it is never beside a table it does not describe."""
     try:
         path.unlink(missing_ok=True)
