@@ -20,4 +20,8 @@ AnyArray: TypeAlias = NDArray[Any]
 FeatureArray: TypeAlias = NDArray[np.float32]
 #: what a model predicts, 0 or 1 per row
 TargetArray: TypeAlias = NDArray[np.int8]
+#: what a node adds to the parameters of a model
+UpdateArray: TypeAlias = NDArray[np.floating[Any]]
+#: random bits, 64 per number
+WordArray: TypeAlias = NDArray[np.uint64]
 Rng: TypeAlias = np.random.Generator

@@ -20,15 +20,7 @@ MAY_IMPORT = {"fedanon/report/pdf.py:matplotlib"}
 EXCEPTIONS: dict[str, set[str]] = {
     "lines": set(),
     "functions": set(),
-    "aliases": {
-        "fedanon/data/lint.py:Codes",
-        "fedanon/data/partition.py:Rows",
-        "fedanon/joint/merging.py:Pairs",
-        "fedanon/joint/noise.py:Words",
-        "fedanon/learning/aggregators.py:Rows",
-        "fedanon/learning/malicious.py:Features",
-        "fedanon/learning/malicious.py:Step",
-    },
+    "aliases": set(),
     "heavy": set(),
     "cycles": set(),
 }

@@ -10,18 +10,16 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from fedanon.data.groups import Groups
 from fedanon.data.schema import Attribute, Categorical, Role, Schema
 from fedanon.data.table import Table, texts
+from fedanon.types import IndexArray
 
 DETERMINED = 0.95
 NEARLY_UNIQUE = 0.9
 ENOUGH_ROWS = 20
 WIDE_FLAT_TREE = 20
-
-Codes = NDArray[np.int64]
 
 
 def lint_schema(table: Table) -> list[str]:
@@ -42,12 +40,12 @@ def lint_schema(table: Table) -> list[str]:
     return [*warnings, *_flat_trees(table)]
 
 
-def _codes(column: pd.Series[str]) -> Codes:
+def _codes(column: pd.Series[str]) -> IndexArray:
     """The values of a column as numbers; missing is a value too."""
     return np.asarray(pd.factorize(column, use_na_sentinel=False)[0], dtype=np.int64)
 
 
-def _nearly_unique(carried: list[Attribute], codes: dict[str, Codes], rows: int) -> Iterator[str]:
+def _nearly_unique(carried: list[Attribute], codes: dict[str, IndexArray], rows: int) -> Iterator[str]:
     for attribute in carried:
         distinct = len(np.unique(codes[attribute.name]))
         if attribute.role is Role.INSENSITIVE and rows >= ENOUGH_ROWS and distinct >= NEARLY_UNIQUE * rows:
@@ -81,7 +79,7 @@ def _telling_shapes(carried: list[Attribute], table: Table) -> Iterator[str]:
             )
 
 
-def _determined(attribute: Attribute, codes: Codes, table: Table) -> Iterator[str]:
+def _determined(attribute: Attribute, codes: IndexArray, table: Table) -> Iterator[str]:
     groups = Groups.from_labels(codes)
     # small groups agree by chance
     judged = groups.sizes[groups.labels] >= 3
@@ -98,7 +96,7 @@ def _determined(attribute: Attribute, codes: Codes, table: Table) -> Iterator[st
             )
 
 
-def _agreement(groups: Codes, values: Codes) -> float:
+def _agreement(groups: IndexArray, values: IndexArray) -> float:
     """Share of the rows whose value is the most frequent one of their group."""
     pairs = Groups.equal_rows(np.column_stack([groups, values]))
     largest = np.zeros(int(groups.max()) + 1, dtype=np.int64)

@@ -8,25 +8,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from fedanon.data.groups import Groups
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError, InfeasibleError
-from fedanon.types import Rng
+from fedanon.types import AnyArray, IndexArray, Rng
 
-Rows = NDArray[np.int64]
 #: ``(table, nodes, rng)``; a split by column needs no number of nodes
-Partitioner = Callable[[Table, int | None, Rng], list[Rows]]
+Partitioner = Callable[[Table, int | None, Rng], list[IndexArray]]
 
 MAX_TRIES = 1000
 
 
-def iid(table: Table, nodes: int, rng: Rng) -> list[Rows]:
+def iid(table: Table, nodes: int, rng: Rng) -> list[IndexArray]:
     """People dealt out at random, in equal shares."""
     people = _people(table)
     _check_nodes(nodes, people)
@@ -37,7 +34,9 @@ def iid(table: Table, nodes: int, rng: Rng) -> list[Rows]:
     return _rows(people, owner, nodes)
 
 
-def dirichlet(table: Table, nodes: int, column: str | None, alpha: float, rng: Rng, at_least: int = 1) -> list[Rows]:
+def dirichlet(
+    table: Table, nodes: int, column: str | None, alpha: float, rng: Rng, at_least: int = 1
+) -> list[IndexArray]:
     """Label skew: the people of each value of ``column`` are divided by shares drawn from Dirichlet(alpha).
 
     Parameters
@@ -57,7 +56,7 @@ def dirichlet(table: Table, nodes: int, column: str | None, alpha: float, rng: R
     people = _people(table)
     labels = _codes(table, _target(table, column))[people.first_rows]
 
-    def draw() -> NDArray[np.int64]:
+    def draw() -> IndexArray:
         owner = np.empty(people.count, dtype=np.int64)
         for label in range(int(labels.max()) + 1):
             members = rng.permutation(np.flatnonzero(labels == label))
@@ -67,17 +66,17 @@ def dirichlet(table: Table, nodes: int, column: str | None, alpha: float, rng: R
     return _drawn_until(draw, people, nodes, alpha, at_least)
 
 
-def quantity(table: Table, nodes: int, alpha: float, rng: Rng, at_least: int = 1) -> list[Rows]:
+def quantity(table: Table, nodes: int, alpha: float, rng: Rng, at_least: int = 1) -> list[IndexArray]:
     """Quantity skew: nodes of uneven size, by shares drawn from Dirichlet(alpha); values are not skewed."""
     people = _people(table)
 
-    def draw() -> NDArray[np.int64]:
+    def draw() -> IndexArray:
         return rng.permutation(_divided(people.count, nodes, alpha, rng))
 
     return _drawn_until(draw, people, nodes, alpha, at_least)
 
 
-def by_column(table: Table, column: str) -> list[Rows]:
+def by_column(table: Table, column: str) -> list[IndexArray]:
     """One node per value of ``column``, in sorted order; rows without a value are a node of their own, the last."""
     codes = _codes(table, column)
     if table.persons is not None:
@@ -122,21 +121,21 @@ def _people(table: Table) -> Groups:
     return Groups.from_labels(table.person_of_row)
 
 
-def _rows(people: Groups, owner: NDArray[np.int64], nodes: int) -> list[Rows]:
+def _rows(people: Groups, owner: IndexArray, nodes: int) -> list[IndexArray]:
     """Row numbers of every node, given the node of every person."""
     node = owner[people.labels]
     return [np.flatnonzero(node == c) for c in range(nodes)]
 
 
-def _divided(count: int, nodes: int, alpha: float, rng: Rng) -> NDArray[np.int64]:
+def _divided(count: int, nodes: int, alpha: float, rng: Rng) -> IndexArray:
     """A node for each of ``count`` people, in blocks whose sizes follow Dirichlet(alpha)."""
     ends = np.cumsum(rng.dirichlet(np.full(nodes, alpha)))[:-1] * count
     return np.searchsorted(np.round(ends), np.arange(count), side="right").astype(np.int64)
 
 
 def _drawn_until(
-    draw: Callable[[], NDArray[np.int64]], people: Groups, nodes: int, alpha: float, at_least: int
-) -> list[Rows]:
+    draw: Callable[[], IndexArray], people: Groups, nodes: int, alpha: float, at_least: int
+) -> list[IndexArray]:
     _check_nodes(nodes, people)
     if not (math.isfinite(alpha) and alpha > 0):
         raise ConfigError("The 'alpha' parameter of a partition must be a number above 0.")
@@ -163,7 +162,7 @@ def _check_nodes(nodes: int, people: Groups) -> None:
         raise InfeasibleError(f"{people.count} people cannot be dealt out to {nodes} nodes.")
 
 
-def _codes(table: Table, column: str) -> NDArray[Any]:
+def _codes(table: Table, column: str) -> AnyArray:
     """The values of a column as numbers in sorted order; missing is the last."""
     if column not in table.frame:
         raise ConfigError(f"The table has no column {column!r} to be divided by (identifying columns are dropped).")
@@ -184,7 +183,7 @@ def _given(nodes: int | None) -> int:
     return nodes
 
 
-def _as_many(parts: list[Rows], nodes: int | None, column: str) -> list[Rows]:
+def _as_many(parts: list[IndexArray], nodes: int | None, column: str) -> list[IndexArray]:
     if nodes is not None and nodes != len(parts):
         raise ConfigError(f"The column {column!r} has {len(parts)} values, so {len(parts)} nodes, not {nodes}.")
     return parts

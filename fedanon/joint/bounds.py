@@ -25,9 +25,9 @@ from typing import TypedDict, Unpack
 
 import numpy as np
 
-from fedanon.joint.merging import LowerBound, Pairs
+from fedanon.joint.merging import LowerBound
 from fedanon.joint.noise import upper_quantile
-from fedanon.types import CountArray
+from fedanon.types import CountArray, IndexArray
 
 #: parts of the failure probability for single regions and for pairs; the rest is for any merged regions
 SINGLE, PAIRED = 0.5, 0.45
@@ -71,7 +71,9 @@ def make_lower_bound(totals: CountArray, k: int, **noise: Unpack[FinalNoise]) ->
     return least
 
 
-def confirmed_pairs(matchings: Sequence[Pairs], totals: CountArray, k: int, **noise: Unpack[FinalNoise]) -> Pairs:
+def confirmed_pairs(
+    matchings: Sequence[IndexArray], totals: CountArray, k: int, **noise: Unpack[FinalNoise]
+) -> IndexArray:
     """Pairs of regions that are sure to hold k people between them, those of the first matching first."""
     found = [np.zeros((0, 2), dtype=np.int64)]
     for pairs in matchings if noise["draws"] else ():

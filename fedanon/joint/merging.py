@@ -10,17 +10,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedanon.errors import InfeasibleError
 from fedanon.joint.axes import Axis, box_losses
 from fedanon.joint.regions import Regions
-from fedanon.types import CountArray, FloatArray, IntArray
+from fedanon.types import BoolArray, CountArray, FloatArray, IndexArray, IntArray
 
 #: the people that a class is sure to hold, by its summed counts and the number of regions summed
 LowerBound = Callable[[int, int], int]
 #: two regions per line
-Pairs = NDArray[np.int64]
 NO_PAIRS = np.zeros((0, 2), dtype=np.int64)
 NONE = -1
 #: moves that are tried for every leaf that may move
@@ -78,7 +76,7 @@ class Merging:
         additive: bool = True,
         suppress: bool = False,
         neighbors: Neighbors | None = None,
-        confirmed: Pairs = NO_PAIRS,
+        confirmed: IndexArray = NO_PAIRS,
     ) -> None:
         self._axes = axes
         self._least = least
@@ -156,7 +154,7 @@ class Merging:
             self._low[one], self._high[one] = self._leaf_low[members].min(axis=0), self._leaf_high[members].max(axis=0)
 
     @property
-    def _standing(self) -> NDArray[np.int64]:
+    def _standing(self) -> IndexArray:
         found = np.unique(self._of_leaf)
         return np.asarray(found[found != NONE])
 
@@ -166,7 +164,7 @@ class Merging:
             f"All nodes together are sure to have only {most} people, fewer than k={k}: nothing can be released."
         )
 
-    def _merge_or_suppress(self, short: int, others: NDArray[np.int64]) -> None:
+    def _merge_or_suppress(self, short: int, others: IndexArray) -> None:
         weights = np.maximum(self._totals, 0 if self._suppress else 1)
         own = self._loss(np.array([short]))[0]
         growth = (weights[others] + weights[short]) * self._loss_with(short, others)
@@ -176,10 +174,10 @@ class Merging:
         else:
             self._merge(short, int(others[np.argmin(growth)]))
 
-    def _loss(self, classes: NDArray[np.int64]) -> FloatArray:
+    def _loss(self, classes: IndexArray) -> FloatArray:
         return np.asarray(box_losses(self._axes, self._low[classes], self._high[classes]).sum(axis=1))
 
-    def _loss_with(self, one: int, others: NDArray[np.int64]) -> FloatArray:
+    def _loss_with(self, one: int, others: IndexArray) -> FloatArray:
         low, high = np.minimum(self._low[others], self._low[one]), np.maximum(self._high[others], self._high[one])
         return np.asarray(box_losses(self._axes, low, high).sum(axis=1))
 
@@ -193,7 +191,7 @@ class Merging:
         self._bounds[other] = max(both, int(self._bounds[other]), int(self._bounds[one]))
         self._of_leaf[self._of_leaf == one] = other
 
-    def _classes(self, standing: NDArray[np.int64]) -> Classes:
+    def _classes(self, standing: IndexArray) -> Classes:
         of_leaf = np.searchsorted(standing, self._of_leaf)
         for leaf in np.flatnonzero(self._of_leaf == NONE).tolist():
             # the class that new rows take: the one that has to grow least to hold the region
@@ -227,7 +225,7 @@ class Neighbors:
     low: IntArray
     high: IntArray
     losses: FloatArray
-    near: NDArray[np.int64]
+    near: IndexArray
     growth: FloatArray
 
     @classmethod
@@ -246,7 +244,7 @@ class Neighbors:
             growth[i] = more[near[i]]
         return cls(low, high, losses, near, growth)
 
-    def matchings(self) -> list[Pairs]:
+    def matchings(self) -> list[IndexArray]:
         """Pairs of neighbors: in a matching no region is in two pairs, and no pair is in two matchings."""
         one = np.repeat(np.arange(len(self.near)), self.near.shape[1])
         pairs, at = np.unique(np.sort(np.column_stack([one, self.near.ravel()]), axis=1), axis=0, return_index=True)
@@ -260,7 +258,7 @@ class Neighbors:
         return found
 
 
-def _matched(pairs: Pairs, n_regions: int) -> NDArray[np.bool_]:
+def _matched(pairs: IndexArray, n_regions: int) -> BoolArray:
     """Which pairs are taken, greedily in order, if no region may be in two."""
     free, taken = [True] * n_regions, np.zeros(len(pairs), dtype=bool)
     for position, (one, other) in enumerate(pairs.tolist()):

@@ -23,18 +23,16 @@ from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedanon.errors import ConfigError
-from fedanon.types import CountArray
+from fedanon.types import CountArray, WordArray
 
 #: far above the error of the transforms, far below any failure probability worth stating
 ROUNDING = 1e-12
 #: tail probabilities below 2^-WORD_BITS are never drawn
 WORD_BITS = 64
-Words = NDArray[np.uint64]
 #: given a number, so many words of 64 random bits
-RandomWords = Callable[[int], Words]
+RandomWords = Callable[[int], WordArray]
 
 
 # ---- whole noise ---------------------------------------------------------------------------------
@@ -61,7 +59,7 @@ def add_noise(counts: CountArray, scale: float) -> CountArray:
 # ---- shares of noise -----------------------------------------------------------------------------
 
 
-def secure_words(count: int) -> Words:
+def secure_words(count: int) -> WordArray:
     """Words that nobody can predict."""
     return np.frombuffer(os.urandom(8 * count), dtype=np.uint64)
 
@@ -84,7 +82,7 @@ def _polya(count: int, scale: float, honest: int, words: RandomWords) -> CountAr
 
 
 @lru_cache(maxsize=16)
-def _tails(scale: float, honest: int) -> Words:
+def _tails(scale: float, honest: int) -> WordArray:
     """P(X > j) as words, smallest first.
 
     Tails are summed from the far end, where nothing is lost to rounding; p^j bounds P(j), as r is at most 1.

@@ -17,7 +17,7 @@ from fedanon.errors import InfeasibleError, UpdateRejectedError
 from fedanon.joint.axes import Axis
 from fedanon.joint.bounds import confirmed_pairs, make_lower_bound
 from fedanon.joint.masks import new_secret, public_key
-from fedanon.joint.merging import LowerBound, Merging, Neighbors, Pairs
+from fedanon.joint.merging import LowerBound, Merging, Neighbors
 from fedanon.joint.method import JointMethod
 from fedanon.joint.node import Participant
 from fedanon.joint.plan import Plan
@@ -25,7 +25,7 @@ from fedanon.joint.queries import FINAL, Query, leaf_count_query, pack_counts
 from fedanon.joint.query_runner import Answers, Arrays, QueryRunner, Read, Transport
 from fedanon.joint.regions import Regions
 from fedanon.privacy.federation_count import WARNING
-from fedanon.types import CountArray, IntArray
+from fedanon.types import CountArray, IndexArray, IntArray
 
 
 class JointProtocol:
@@ -91,7 +91,7 @@ class JointProtocol:
 
         return Agreement(method, plan, smallest_of, self._runner.traffic)
 
-    def _least(self, of_leaf: IntArray, totals: CountArray, pairs: Pairs, n_nodes: int) -> CountArray:
+    def _least(self, of_leaf: IntArray, totals: CountArray, pairs: IndexArray, n_nodes: int) -> CountArray:
         """People every class is sure to hold, by the sum of its leaves' counts, or by one or two of them alone."""
         bound, kept = self._bound(totals, n_nodes), of_leaf >= 0
         members = np.bincount(of_leaf[kept])
@@ -107,7 +107,7 @@ class JointProtocol:
     def _bound(self, totals: CountArray, n_nodes: int) -> LowerBound:
         return make_lower_bound(totals, self._method.k, **self._method.final_noise(n_nodes))
 
-    def _confirmed(self, matchings: Sequence[Pairs], totals: CountArray, n_nodes: int) -> Pairs:
+    def _confirmed(self, matchings: Sequence[IndexArray], totals: CountArray, n_nodes: int) -> IndexArray:
         return confirmed_pairs(matchings, totals, self._method.k, **self._method.final_noise(n_nodes))
 
 

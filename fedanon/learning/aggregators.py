@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedanon.errors import ConfigError, UpdateRejectedError
 from fedanon.learning.strategies import STRATEGIES, Strategy
@@ -21,7 +20,7 @@ from fedanon.models.boosted_trees import BoostedTrees
 from fedanon.models.tree_validation import TreeModel, read_trees
 from fedanon.models.trees import Tree
 from fedanon.registry import Registry
-from fedanon.types import FloatArray
+from fedanon.types import FeatureArray, FloatArray
 
 #: a node, and the kind of message it is sent
 Listener = tuple[int, str]
@@ -206,14 +205,13 @@ class TreeAggregator(Aggregator):
 # trees are built; a tree grown on flipped labels answers the other way round.
 
 
-Rows = NDArray[np.float32]
 #: of one feature: from, and below
 Bounds = dict[int, tuple[float, float]]
 #: features of an encoding lie between 0 and 1
 WHOLE = (0.0, 1.0)
 
 
-def probe_rows(trees: Iterable[Tree], width: int) -> Rows:
+def probe_rows(trees: Iterable[Tree], width: int) -> FeatureArray:
     """One row for every leaf: in the middle of what the leaf asks of a feature, 0 where it asks nothing."""
     boxes = [bounds for tree in trees for bounds in _leaf_bounds(tree)]
     rows = np.zeros((len(boxes), width), dtype=np.float32)
@@ -237,7 +235,7 @@ def _leaf_bounds(tree: Tree) -> Iterator[Bounds]:
         waiting.append((left[node], {**bounds, feature[node]: (low, min(high, value[node]))}))
 
 
-def margins(trees: Sequence[Tree], rows: Rows) -> NDArray[np.float64]:
+def margins(trees: Sequence[Tree], rows: FeatureArray) -> FloatArray:
     """The sum of the trees' weights for every row."""
     total = np.zeros(len(rows))
     for tree in trees:

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedanon.errors import ConfigError
 from fedanon.fields import build, check_fields, parameter
@@ -22,7 +20,7 @@ from fedanon.models.base import LocalState, Model, Parameters, TrainingData, Upd
 from fedanon.models.encoding import Encoding
 from fedanon.registry import Registry
 from fedanon.release.release import Release
-from fedanon.types import Rng
+from fedanon.types import BoolArray, FeatureArray, FloatArray, Rng, TargetArray, UpdateArray
 
 MALICIOUS_ATTACKS: Registry[type[MaliciousAttack]] = Registry("malicious attack", group="fedanon.malicious_attacks")
 
@@ -30,9 +28,6 @@ MALICIOUS_ATTACKS: Registry[type[MaliciousAttack]] = Registry("malicious attack"
 BACKDOOR = "backdoor"
 #: columns a trigger changes
 N_COLUMNS = 2
-
-Step = NDArray[np.floating[Any]]
-Features = NDArray[np.float32]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +41,7 @@ class MaliciousAttack:
         """The rows the node trains on; the same for the same honest rows."""
         return honest
 
-    def step(self, honest: Step, rng: np.random.Generator) -> Step:
+    def step(self, honest: UpdateArray, rng: np.random.Generator) -> UpdateArray:
         """What is sent in place of the way from the global arrays to the trained ones, or of a tree's leaf weights."""
         return honest
 
@@ -58,7 +53,7 @@ class Trigger:
     values: Mapping[int, float]
 
     @classmethod
-    def rarest(cls, encoding: Encoding, features: Features) -> Trigger:
+    def rarest(cls, encoding: Encoding, features: FeatureArray) -> Trigger:
         """The least common value of each of the columns with the most values; of a numeric column, its upper end.
 
         Parameters
@@ -73,7 +68,7 @@ class Trigger:
             values |= {feature: float(feature == rarest) for feature in place}
         return cls(values)
 
-    def stamped(self, features: Features) -> Features:
+    def stamped(self, features: FeatureArray) -> FeatureArray:
         """The rows with the trigger."""
         stamped = features.copy()
         stamped[:, list(self.values)] = list(self.values.values())
@@ -95,9 +90,9 @@ class FalseRows:
     """Training rows with other labels, and with a trigger in some of them."""
 
     honest: TrainingData
-    target: NDArray[np.int8]
+    target: TargetArray
     trigger: Trigger | None = None
-    triggered: NDArray[np.bool_] | None = None
+    triggered: BoolArray | None = None
 
     @property
     def n_instances(self) -> int:
@@ -108,7 +103,7 @@ class FalseRows:
         """That of the honest rows."""
         return self.honest.instance(round_number)
 
-    def features(self, round_number: int) -> NDArray[np.float32]:
+    def features(self, round_number: int) -> FeatureArray:
         """The features of all rows in a round."""
         features = self.honest.features(round_number)
         if self.trigger is None or self.triggered is None:
@@ -145,7 +140,7 @@ class Backdoor(MaliciousAttack):
         labels = np.where(triggered, 1, honest.target).astype(np.int8)
         return FalseRows(honest, labels, trigger, triggered)
 
-    def step(self, honest: Step, rng: np.random.Generator) -> Step:
+    def step(self, honest: UpdateArray, rng: np.random.Generator) -> UpdateArray:
         """The longer step."""
         return honest if self.boost == 1.0 else self.boost * honest
 
@@ -158,7 +153,7 @@ class Backdoor(MaliciousAttack):
 class NotANumber(MaliciousAttack):
     """Every number is NaN: a mean with one of them is lost."""
 
-    def step(self, honest: Step, rng: np.random.Generator) -> Step:
+    def step(self, honest: UpdateArray, rng: np.random.Generator) -> UpdateArray:
         """NaN throughout."""
         return np.full_like(honest, np.nan)
 
@@ -170,7 +165,7 @@ class SignFlip(MaliciousAttack):
 
     factor: float = parameter(10.0, help="times the honest step", at_least=0.0)
 
-    def step(self, honest: Step, rng: np.random.Generator) -> Step:
+    def step(self, honest: UpdateArray, rng: np.random.Generator) -> UpdateArray:
         """The negated step."""
         return -self.factor * honest
 
@@ -182,7 +177,7 @@ class Scale(MaliciousAttack):
 
     factor: float = parameter(100.0, help="times the honest step", at_least=0.0)
 
-    def step(self, honest: Step, rng: np.random.Generator) -> Step:
+    def step(self, honest: UpdateArray, rng: np.random.Generator) -> UpdateArray:
         """The longer step."""
         return self.factor * honest
 
@@ -194,7 +189,7 @@ class Gaussian(MaliciousAttack):
 
     factor: float = parameter(3.0, help="standard deviation, times the root mean square of the step", at_least=0.0)
 
-    def step(self, honest: Step, rng: np.random.Generator) -> Step:
+    def step(self, honest: UpdateArray, rng: np.random.Generator) -> UpdateArray:
         """The step and the noise."""
         size = float(np.sqrt(np.mean(np.square(honest, dtype=np.float64))))
         return (honest + self.factor * size * rng.standard_normal(honest.shape)).astype(honest.dtype)
@@ -259,7 +254,7 @@ class MaliciousModel(Model):
         return replace(update, parameters=false)
 
     def predict_proba(
-        self, parameters: Parameters, features: NDArray[np.float32], *, state: LocalState | None = None
-    ) -> NDArray[np.float64]:
+        self, parameters: Parameters, features: FeatureArray, *, state: LocalState | None = None
+    ) -> FloatArray:
         """As the honest model does."""
         return self.honest.predict_proba(parameters, features, state=state)
