@@ -24,7 +24,7 @@ RESULTS = Path(__file__).parents[1] / "results" / "federation_speed.json"
 
 
 def settings(model: str, rounds: int) -> Any:
-    """Adult, ten clients, no anonymisation: what is measured is the engine."""
+    """Adult, ten nodes, no anonymization: what is measured is the engine."""
     from fedanon.learning.settings import RunSettings
 
     return RunSettings(model=model, rounds=rounds, evaluate_every=rounds)
