@@ -113,6 +113,16 @@ def test_array_types_are_named_in_one_place() -> None:
     check("aliases", broken)
 
 
+def test_no_two_classes_share_a_name() -> None:
+    """A name says which class is meant; those of one module alone begin with an underscore."""
+    found: dict[str, list[str]] = {}
+    for file in FILES:
+        for node in tree(file).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found.setdefault(node.name, []).append(file)
+    assert {name: files for name, files in found.items() if len(files) > 1} == {}
+
+
 def test_heavy_packages_are_imported_where_they_are_used() -> None:
     """Importing a module costs no more than numpy and pandas; kernels import numba, which they are for."""
     broken = {

@@ -30,7 +30,7 @@ from fedanon.types import IntArray, Rng
 T = TypeVar("T")
 
 
-class Task(NamedTuple):
+class BlockTask(NamedTuple):
     """A block, the method for it and its random numbers."""
 
     method: KAnonymizer
@@ -45,13 +45,13 @@ class Found(NamedTuple):
     notes: tuple[str, ...]
 
 
-def work(task: Task) -> Found:
+def work(task: BlockTask) -> Found:
     """Anonymize a block."""
     plan = task.method.plan(task.block, task.rng)
     return Found(plan.groups.labels, plan.notes)
 
 
-def one_by_one(tasks: list[Task]) -> list[Found]:
+def one_by_one(tasks: list[BlockTask]) -> list[Found]:
     """Process the blocks one after the other, in this process."""
     total = sum(len(task.block) for task in tasks)
     found: list[Found] = []
@@ -64,7 +64,7 @@ def one_by_one(tasks: list[Task]) -> list[Found]:
     return found
 
 
-def over_processes(tasks: list[Task], workers: int) -> list[Found]:
+def over_processes(tasks: list[BlockTask], workers: int) -> list[Found]:
     """Process the blocks in ``workers`` processes of this machine."""
     # a fresh interpreter for each worker: forking a process with threads is not safe
     context = get_context("spawn")
@@ -97,7 +97,7 @@ class StopRequests:
     stop : lets their searches end with what they have.
     """
 
-    def __init__(self, tasks: list[Task], stop: Callable[[], Any]) -> None:
+    def __init__(self, tasks: list[BlockTask], stop: Callable[[], Any]) -> None:
         # a method with a time budget searches until it is used up
         self.searching = hasattr(tasks[0].method, "seconds")
         self.stop = stop
@@ -159,7 +159,7 @@ def _interrupts_postponed() -> Iterator[list[int]]:
 ASK_AGAIN = 0.5
 
 
-def over_ray(tasks: list[Task], workers: int) -> list[Found]:
+def over_ray(tasks: list[BlockTask], workers: int) -> list[Found]:
     """Process the blocks on Ray, at most ``workers`` at a time; a task carries its block, so none needs the table."""
     with ray_cluster(workers) as ray:
         flag = ray.remote(num_cpus=0)(Flag).remote()
@@ -210,7 +210,7 @@ class _FlagWatcher:
         return not self.stopped
 
 
-def _work(task: Task, flag: Any) -> Found:
+def _work(task: BlockTask, flag: Any) -> Found:
     with progress.watching(_FlagWatcher(flag)):
         return work(task)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.anonymizers.base import KAnonymizer, ReleasePlan
-from fedanon.anonymizers.block_engines import Found, Task, one_by_one, over_processes, over_ray
+from fedanon.anonymizers.block_engines import BlockTask, Found, one_by_one, over_processes, over_ray
 from fedanon.anonymizers.enforcement import merge_short_groups
 from fedanon.anonymizers.mondrian.method import Mondrian
 from fedanon.data.cells import Cells
@@ -93,7 +93,7 @@ class Blocks(KAnonymizer):
         """The result of every block, in order."""
         slim = replace(table, frame=table.frame[[column.name for column in table.columns]])
         tasks = [
-            Task(self.inner(len(rows) / len(table)), slim.select_rows(rows), stream)
+            BlockTask(self.inner(len(rows) / len(table)), slim.select_rows(rows), stream)
             for rows, stream in zip(blocks, rng.spawn(len(blocks)), strict=True)
         ]
         if self.engine == "ray":

@@ -22,7 +22,7 @@ from fedanon.joint.masks import public_key
 from fedanon.joint.node import JointNode, make_node
 from fedanon.joint.plan import Plan
 from fedanon.joint.queries import pack_counts
-from fedanon.joint.signing import Identity
+from fedanon.joint.signing import NodeIdentity
 from fedanon.learning.dp_ledger import NodeLedger, former
 from fedanon.learning.node import Node
 from fedanon.learning.node_store import NodeStore
@@ -89,7 +89,7 @@ def _count_jointly(app: ClientApp, nodes: _Nodes) -> None:
     def join(message: Message, context: Context) -> Message:
         node = nodes.joint(context)
         key = public_key(joint_state.secret(context)) if node.method.disclosure.secure else b""
-        identity = Identity.from_config(context.node_config)
+        identity = NodeIdentity.from_config(context.node_config)
         signature = identity.signature(context.run_id, node.number, key) if key else b""
         axes = [axis.to_array() for axis in node.axes]
         return wire.reply_join(message, node.number, node.schema_sha256, node.has_persons, key, axes, signature)
@@ -105,7 +105,7 @@ def _count_jointly(app: ClientApp, nodes: _Nodes) -> None:
         arrays = wire.read_arrays(message)
         if not (keys := participant.read_keys(arrays)):
             return wire.reply_counts(message, pack_counts(participant.answer(arrays, step)))
-        Identity.from_config(context.node_config).check(context.run_id, keys, arrays[-1])
+        NodeIdentity.from_config(context.node_config).check(context.run_id, keys, arrays[-1])
         counts = participant.answer(arrays, step, joint_state.secret(context))
         # only the peers of a question that is answered
         joint_state.keep_peers(context, keys, all_stay=participant.method.noisy)

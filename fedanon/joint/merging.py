@@ -30,7 +30,7 @@ N_MATCHINGS = 6
 
 
 @dataclass(frozen=True, eq=False)
-class Classes:
+class MergedClasses:
     """The classes that regions were merged to.
 
     Parameters
@@ -75,7 +75,7 @@ class Merging:
         *,
         additive: bool = True,
         suppress: bool = False,
-        neighbors: Neighbors | None = None,
+        neighbors: RegionNeighbors | None = None,
         confirmed: IndexArray = NO_PAIRS,
     ) -> None:
         self._axes = axes
@@ -96,7 +96,7 @@ class Merging:
         self._neighbors = neighbors
         self._confirmed = confirmed
 
-    def run(self, k: int) -> Classes:
+    def run(self, k: int) -> MergedClasses:
         """Classes that are all sure to hold k people."""
         self._pair_up(k)
         while True:
@@ -124,7 +124,7 @@ class Merging:
                 self._core[[one, other]] = True
         self._core_bounds = self._bounds.copy()
 
-    def _reassign(self, neighbors: Neighbors) -> None:
+    def _reassign(self, neighbors: RegionNeighbors) -> None:
         """Move leaves that no class needs to where the total loss is least."""
         from fedanon.joint._absorb import absorb
 
@@ -191,7 +191,7 @@ class Merging:
         self._bounds[other] = max(both, int(self._bounds[other]), int(self._bounds[one]))
         self._of_leaf[self._of_leaf == one] = other
 
-    def _classes(self, standing: IndexArray) -> Classes:
+    def _classes(self, standing: IndexArray) -> MergedClasses:
         of_leaf = np.searchsorted(standing, self._of_leaf)
         for leaf in np.flatnonzero(self._of_leaf == NONE).tolist():
             # the class that new rows take: the one that has to grow least to hold the region
@@ -199,7 +199,7 @@ class Merging:
             of_leaf[leaf] = mark_suppressed(int(nearest))
         of_region = np.full(self._n_regions, NONE, dtype=np.int32)
         of_region[self._leaves] = of_leaf
-        return Classes(of_region, self._low[standing], self._high[standing], self._bounds[standing])
+        return MergedClasses(of_region, self._low[standing], self._high[standing], self._bounds[standing])
 
 
 def mark_suppressed(nearest: int) -> int:
@@ -211,7 +211,7 @@ def mark_suppressed(nearest: int) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class Neighbors:
+class RegionNeighbors:
     """The nearest other regions of every region.
 
     Parameters
@@ -229,7 +229,7 @@ class Neighbors:
     growth: FloatArray
 
     @classmethod
-    def from_boxes(cls, axes: Sequence[Axis], low: IntArray, high: IntArray) -> Neighbors:
+    def from_boxes(cls, axes: Sequence[Axis], low: IntArray, high: IntArray) -> RegionNeighbors:
         """The neighbors of boxes; the time grows with the square of their number."""
         low, high, losses = _coded(axes, low, high)
         every, count = np.arange(len(axes)), min(N_NEAR, len(low) - 1)

@@ -1,6 +1,6 @@
 """The server's side of the protocol: grow regions by queries, count them a last time, merge, and hand out the plan.
 
-A :class:`~fedanon.joint.query_runner.Transport` carries arrays to the nodes that take part. A node that does not
+A :class:`~fedanon.joint.query_runner.QueryTransport` carries arrays to the nodes that take part. A node that does not
 answer, or whose answer is impossible, takes no further part: its rows are no longer counted. If too few nodes are left,
 or the claim does not hold, the run stops before anything is released.
 """
@@ -17,12 +17,12 @@ from fedanon.errors import InfeasibleError, UpdateRejectedError
 from fedanon.joint.axes import Axis
 from fedanon.joint.bounds import confirmed_pairs, make_lower_bound
 from fedanon.joint.masks import new_secret, public_key
-from fedanon.joint.merging import LowerBound, Merging, Neighbors
+from fedanon.joint.merging import LowerBound, Merging, RegionNeighbors
 from fedanon.joint.method import JointMethod
 from fedanon.joint.node import Participant
 from fedanon.joint.plan import Plan
 from fedanon.joint.queries import FINAL, Query, leaf_count_query, pack_counts
-from fedanon.joint.query_runner import Answers, Arrays, QueryRunner, Read, Transport
+from fedanon.joint.query_runner import Answers, Arrays, QueryRunner, QueryTransport, Read
 from fedanon.joint.regions import Regions
 from fedanon.privacy.federation_count import WARNING
 from fedanon.types import CountArray, IndexArray, IntArray
@@ -41,7 +41,7 @@ class JointProtocol:
     """
 
     def __init__(
-        self, method: JointMethod, axes: Sequence[Axis], transport: Transport, *, persons: bool, n_nodes: int
+        self, method: JointMethod, axes: Sequence[Axis], transport: QueryTransport, *, persons: bool, n_nodes: int
     ) -> None:
         self._method = method
         self._axes = axes
@@ -61,7 +61,9 @@ class JointProtocol:
     def _conclude(self, regions: Regions, answers: Answers) -> Agreement:
         """Merge by the final count."""
         method = self._method
-        neighbors = Neighbors.from_boxes(self._axes, *regions.boxes(regions.router.leaves)) if method.noisy else None
+        neighbors = (
+            RegionNeighbors.from_boxes(self._axes, *regions.boxes(regions.router.leaves)) if method.noisy else None
+        )
         matchings = neighbors.matchings() if neighbors else []
         merging = Merging(
             regions,

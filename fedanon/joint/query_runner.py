@@ -25,7 +25,7 @@ Arrays = Sequence[NDArray[Any]]
 Read = Callable[[Arrays], CountArray]
 
 
-class Transport(Protocol):
+class QueryTransport(Protocol):
     """The way to the nodes that take part."""
 
     @property
@@ -69,7 +69,7 @@ class QueryRunner:
     persons : whether nodes count people as well as rows.
     """
 
-    def __init__(self, method: JointMethod, axes: Sequence[Axis], transport: Transport, *, persons: bool) -> None:
+    def __init__(self, method: JointMethod, axes: Sequence[Axis], transport: QueryTransport, *, persons: bool) -> None:
         self._method = method
         self._axes = axes
         self._transport = transport

@@ -30,7 +30,7 @@ SIGNATURE_BYTES = NAME_BYTES + 2 * NUMBER_BYTES
 
 
 @dataclass(frozen=True)
-class Identity:
+class NodeIdentity:
     """Who a node is, and with whom it sums its counts.
 
     Parameters
@@ -43,7 +43,7 @@ class Identity:
     peers: Mapping[bytes, EllipticCurvePublicKey] | None = None
 
     @classmethod
-    def from_config(cls, config: Mapping[str, Any]) -> Identity:
+    def from_config(cls, config: Mapping[str, Any]) -> NodeIdentity:
         """The identity that a node config states by `identity-key` and `peer-keys`; either may be missing."""
         own, others = str(config.get("identity-key", "")), str(config.get("peer-keys", ""))
         if former := str(config.get("hospital-keys", "")):

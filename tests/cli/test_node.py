@@ -9,7 +9,7 @@ import pytest
 from fedanon.errors import ConfigError
 from fedanon.federated.deployment.node import NodeFolder
 from fedanon.io.keys import node_keys
-from fedanon.joint.signing import Identity
+from fedanon.joint.signing import NodeIdentity
 from tests.cli.conftest import Run
 from tests.federated.deployed import write_tables
 
@@ -26,7 +26,7 @@ def node(tmp_path: Path, run: Run) -> NodeFolder:
 
 def test_a_new_node_signs_by_its_own_key_and_asks_for_signatures(node: NodeFolder) -> None:
     def known() -> int:
-        return len(Identity.from_config(node.config.for_flower(node.folder)).peers or ())
+        return len(NodeIdentity.from_config(node.config.for_flower(node.folder)).peers or ())
 
     assert known() == 1, "itself"
     for name in ("node", "other"):
@@ -48,7 +48,7 @@ def test_a_node_made_before_there_were_signatures_runs_as_ever(node: NodeFolder)
     assert len(old) == len(lines) - 2
     (node.folder / "node.toml").write_text("\n".join(old))
     config = NodeFolder(node.folder).config.for_flower(node.folder)
-    assert Identity.from_config(config) == Identity()
+    assert NodeIdentity.from_config(config) == NodeIdentity()
 
 
 def test_the_former_name_of_the_peers_is_accepted(node: NodeFolder) -> None:
@@ -60,4 +60,4 @@ def test_the_former_name_of_the_peers_is_accepted(node: NodeFolder) -> None:
     flower = config.for_flower(node.folder)
     flower["hospital-keys"] = flower.pop("peer-keys")
     with pytest.warns(FutureWarning, match="peer-keys"):
-        assert Identity.from_config(flower).peers is not None
+        assert NodeIdentity.from_config(flower).peers is not None

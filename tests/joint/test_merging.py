@@ -11,7 +11,7 @@ from fedanon.errors import InfeasibleError
 from fedanon.joint.axes import Axis
 from fedanon.joint.bounds import FinalNoise, confirmed_pairs, make_lower_bound
 from fedanon.joint.disclosure import Threshold
-from fedanon.joint.merging import N_MATCHINGS, Classes, Merging, Neighbors
+from fedanon.joint.merging import N_MATCHINGS, MergedClasses, Merging, RegionNeighbors
 from fedanon.joint.noise import upper_quantile
 from fedanon.joint.regions import GrowingRegions
 from fedanon.types import CountArray
@@ -29,7 +29,7 @@ def four_regions() -> GrowingRegions:
     return regions
 
 
-def exact(totals: list[int], *, additive: bool = True) -> Classes:
+def exact(totals: list[int], *, additive: bool = True) -> MergedClasses:
     return Merging(four_regions(), AXES, np.array(totals), lambda total, _: total, additive=additive).run(10)
 
 
@@ -46,7 +46,7 @@ def test_people_with_several_rows_are_not_added_up() -> None:
         exact([6, 6, 6, 6], additive=False)
 
 
-def noisy(totals: list[int]) -> Classes:
+def noisy(totals: list[int]) -> MergedClasses:
     """Every summed region may be off by 5."""
     return Merging(four_regions(), AXES, np.array(totals), lambda n, m: n - 5 * m, suppress=True).run(10)
 
@@ -91,13 +91,13 @@ def test_regions_are_sure_together_where_none_is_alone() -> None:
 
 def test_matchings_are_of_neighbors_and_share_no_pair() -> None:
     low = np.arange(0, 100, 2, dtype=np.int32)[:, None]
-    matchings = Neighbors.from_boxes(AXES, low, low + 1).matchings()
+    matchings = RegionNeighbors.from_boxes(AXES, low, low + 1).matchings()
     assert len(matchings) == N_MATCHINGS
     assert [len(np.unique(pairs)) for pairs in matchings] == [2 * len(pairs) for pairs in matchings]
     every = np.concatenate(matchings).tolist()
     assert len({tuple(pair) for pair in every}) == len(every)
     assert np.abs(np.diff(matchings[0], axis=1)).max() == 1
-    assert Neighbors.from_boxes(AXES, low[:1], low[:1]).matchings() == []
+    assert RegionNeighbors.from_boxes(AXES, low[:1], low[:1]).matchings() == []
 
 
 def test_what_a_class_does_not_need_moves_to_where_less_is_lost() -> None:
@@ -110,7 +110,7 @@ def test_what_a_class_does_not_need_moves_to_where_less_is_lost() -> None:
     assert low[:, 0].tolist() == [0, 40, 45, 55]
     totals = np.array([30, 3, 12, 20])
 
-    def of_leaf(neighbors: Neighbors | None) -> tuple[list[int], list[int], float]:
+    def of_leaf(neighbors: RegionNeighbors | None) -> tuple[list[int], list[int], float]:
         merging = Merging(regions, AXES, totals, lambda n, m: n - 5 * m, suppress=True, neighbors=neighbors)
         found = merging.run(10)
         labels = found.of_region[leaves]
@@ -118,7 +118,7 @@ def test_what_a_class_does_not_need_moves_to_where_less_is_lost() -> None:
         lost = np.where(labels < 0, 1.0, loss[np.maximum(labels, 0)]) * totals
         return labels.tolist(), found.least.tolist(), float(lost.sum())
 
-    before, after = of_leaf(None), of_leaf(Neighbors.from_boxes(AXES, low, high))
+    before, after = of_leaf(None), of_leaf(RegionNeighbors.from_boxes(AXES, low, high))
     assert (before[0], after[0]) == ([0, 1, 1, 1], [0, 0, 1, 1])
     assert after[2] < before[2]
     assert (before[1], after[1]) == ([25, 20], [25, 15]), "what was moved about is not counted"

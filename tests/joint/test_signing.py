@@ -22,7 +22,7 @@ from fedanon.federated.engines import RUN_ID
 from fedanon.federated.server import FederatedRun
 from fedanon.io.keys import node_keys
 from fedanon.joint.masks import mask_counts, new_secret, pack_keys, public_key, sum_masked_counts
-from fedanon.joint.signing import SIGNATURE_BYTES, Identity, _is_valid
+from fedanon.joint.signing import SIGNATURE_BYTES, NodeIdentity, _is_valid
 from tests.federated.conftest import settings
 from tests.federated.deployed import PATIENCE, deployed
 from tests.joint.signed_grid import NODES, SECURE, Config, Keys, SignedGrid, counts_in
@@ -51,11 +51,11 @@ RUN = 2**63 + 7
 
 
 def check(configs: list[Config], keys: Keys, signatures: Keys) -> None:
-    Identity.from_config(configs[0]).check(RUN, keys, pack_keys(keys, signatures)[-1])
+    NodeIdentity.from_config(configs[0]).check(RUN, keys, pack_keys(keys, signatures)[-1])
 
 
 def sign(config: Config, number: int, key: bytes, run: int = RUN) -> bytes:
-    return Identity.from_config(config).signature(run, number, key)
+    return NodeIdentity.from_config(config).signature(run, number, key)
 
 
 def test_keys_signed_by_nodes_of_the_list_are_taken(configs: list[Config]) -> None:
@@ -151,45 +151,45 @@ def test_signatures_are_those_of_the_standard() -> None:
 def test_a_file_of_keys_is_as_good_as_a_folder(configs: list[Config], tmp_path: Path) -> None:
     lines = [path.read_bytes().strip() + b" a comment\n" for path in sorted((tmp_path / "peers").iterdir())]
     (tmp_path / "keys").write_bytes(b"\n".join(lines))
-    as_file = Identity.from_config(configs[0] | {"peer-keys": str(tmp_path / "keys")}).peers
+    as_file = NodeIdentity.from_config(configs[0] | {"peer-keys": str(tmp_path / "keys")}).peers
     assert as_file is not None
-    assert as_file.keys() == Identity.from_config(configs[0]).peers.keys()  # type: ignore[union-attr]
+    assert as_file.keys() == NodeIdentity.from_config(configs[0]).peers.keys()  # type: ignore[union-attr]
 
 
 def test_a_node_knows_itself(configs: list[Config], tmp_path: Path) -> None:
     (tmp_path / "peers" / "0.pub").unlink()
-    assert len(Identity.from_config(configs[0]).peers or ()) == NODES
+    assert len(NodeIdentity.from_config(configs[0]).peers or ()) == NODES
 
 
 def test_a_node_without_the_settings_signs_and_asks_for_nothing(configs: list[Config]) -> None:
-    identity = Identity.from_config({"identity-key": "", "peer-keys": ""})
+    identity = NodeIdentity.from_config({"identity-key": "", "peer-keys": ""})
     assert identity.signature(RUN, 0, MINE) == b""
     identity.check(RUN, KEYS, pack_keys(KEYS)[-1])
-    Identity.from_config({"identity-key": configs[0]["identity-key"]}).check(RUN, KEYS, pack_keys(KEYS)[-1])
+    NodeIdentity.from_config({"identity-key": configs[0]["identity-key"]}).check(RUN, KEYS, pack_keys(KEYS)[-1])
 
 
 def test_settings_that_cannot_be_are_told(configs: list[Config], tmp_path: Path) -> None:
     own, small = Path(configs[0]["identity-key"]), ec.generate_private_key(ec.SECP256R1())
     with pytest.raises(ConfigError, match="needs an identity_key too"):
-        Identity.from_config({"peer-keys": configs[0]["peer-keys"]})
+        NodeIdentity.from_config({"peer-keys": configs[0]["peer-keys"]})
     with pytest.raises(DataError, match=r"key file absent\.key cannot be read"):
-        Identity.from_config({"identity-key": str(tmp_path / "absent.key")})
+        NodeIdentity.from_config({"identity-key": str(tmp_path / "absent.key")})
     with pytest.raises(DataError, match="key file absent cannot be read"):
-        Identity.from_config(configs[0] | {"peer-keys": str(tmp_path / "absent")})
+        NodeIdentity.from_config(configs[0] | {"peer-keys": str(tmp_path / "absent")})
     for text in (b"no key", node_keys().public):
         own.write_bytes(text)
         with pytest.raises(ConfigError, match=r"identity_key 0\.key is not a private key without a password"):
-            Identity.from_config(configs[0])
+            NodeIdentity.from_config(configs[0])
     own.write_bytes(small.private_bytes(form.Encoding.PEM, form.PrivateFormat.OpenSSH, form.NoEncryption()))
     with pytest.raises(ConfigError, match=r"identity_key 0\.key must be on P-384"):
-        Identity.from_config(configs[0])
+        NodeIdentity.from_config(configs[0])
     listed = tmp_path / "peers" / "1.pub"
     listed.write_bytes(small.public_key().public_bytes(form.Encoding.OpenSSH, form.PublicFormat.OpenSSH))
     with pytest.raises(ConfigError, match=r"keys of 1\.pub in peer_keys must be on P-384"):
-        Identity.from_config(configs[2])
+        NodeIdentity.from_config(configs[2])
     listed.write_bytes(node_keys().private)
     with pytest.raises(ConfigError, match=r"A line of 1\.pub in peer_keys is not the public key"):
-        Identity.from_config(configs[2])
+        NodeIdentity.from_config(configs[2])
 
 
 # ---- nodes ------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import numpy as np
 
 from fedanon.anonymizers import ANONYMIZERS, progress
 from fedanon.anonymizers.anneal.problem import Problem, make_problem
-from fedanon.anonymizers.anneal.search import Cooling, Pace, Run, pace, recombine, run
+from fedanon.anonymizers.anneal.search import Cooling, Pace, SearchRun, pace, recombine, run
 from fedanon.anonymizers.base import KAnonymizer, ReleasePlan, publish_means
 from fedanon.anonymizers.enforcement import merge_short_groups
 from fedanon.data.cells import Cells
@@ -104,15 +104,15 @@ class Anneal(KAnonymizer):
             used += share
         return self._join(problem, runs), runs[-1].stopped
 
-    def _join(self, problem: Problem, runs: list[Run]) -> IntArray:
+    def _join(self, problem: Problem, runs: list[SearchRun]) -> IntArray:
         """The best partition from the classes of all runs; that of the best run if the time is not enough."""
         seconds = None if self.iterations is not None else JOINING * self.seconds
         joined = recombine(problem, [found.labels for found in runs], seconds)
         return _best_of(runs) if joined is None else joined
 
-    def _runs(self, problem: Problem, rng: Rng, share: float) -> list[Run]:
+    def _runs(self, problem: Problem, rng: Rng, share: float) -> list[SearchRun]:
         """Independent runs from the same start, until one is stopped."""
-        runs: list[Run] = []
+        runs: list[SearchRun] = []
         each = share / self.restarts
         for number, stream in enumerate(rng.spawn(self.restarts)):
             with progress.part(number * each, (number + 1) * each):
@@ -131,5 +131,5 @@ class Anneal(KAnonymizer):
         return pace(problem.n, self.seconds * share, trials)
 
 
-def _best_of(runs: list[Run]) -> IntArray:
+def _best_of(runs: list[SearchRun]) -> IntArray:
     return min(runs, key=lambda found: found.cost).labels

@@ -103,7 +103,7 @@ class Cooling(NamedTuple):
     structural: float
 
 
-class Run(NamedTuple):
+class SearchRun(NamedTuple):
     """The best partition that a run found, its cost, and whether the run was stopped early."""
 
     labels: IntArray
@@ -111,7 +111,7 @@ class Run(NamedTuple):
     stopped: bool
 
 
-def run(problem: Problem, budget: Pace, cooling: Cooling, rng: Rng) -> Run:
+def run(problem: Problem, budget: Pace, cooling: Cooling, rng: Rng) -> SearchRun:
     r"""Cool from hot to cold, then only go downhill.
 
     .. math:: T(s) = hot \, (cold / hot)^s
@@ -138,7 +138,7 @@ def run(problem: Problem, budget: Pace, cooling: Cooling, rng: Rng) -> Run:
             stopped = not progress.report(budget.share(), least * problem.unit)
     except KeyboardInterrupt:
         stopped = True
-    return Run(best, float(settle(problem.costs, classes, best)), stopped)
+    return SearchRun(best, float(settle(problem.costs, classes, best)), stopped)
 
 
 # ---- Recombination -------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ def judge_of_parts(table: Table, claim: Claim) -> Holds:
     return lambda groups: evaluator.satisfied(groups, lambda: publish_smallest_cells(table, groups))
 
 
-class Regions(NamedTuple):
+class OpenRegions(NamedTuple):
     """Stretches of the order that may still be cut.
 
     Parameters
@@ -43,9 +43,9 @@ class Regions(NamedTuple):
     end: IndexArray
     rank: IndexArray
 
-    def select(self, chosen: AnyArray) -> Regions:
+    def select(self, chosen: AnyArray) -> OpenRegions:
         """Some of them."""
-        return Regions(self.start[chosen], self.end[chosen], self.rank[chosen])
+        return OpenRegions(self.start[chosen], self.end[chosen], self.rank[chosen])
 
 
 def split_while(order: IndexArray, propose: Propose, holds: Holds, *, columns: int, pool: bool) -> IndexArray:
@@ -62,7 +62,7 @@ def split_while(order: IndexArray, propose: Propose, holds: Holds, *, columns: i
     order = order.copy()
     ends: list[IndexArray] = []
     zero = np.zeros(1, dtype=np.int64)
-    regions = Regions(zero, np.array([len(order)]), zero)
+    regions = OpenRegions(zero, np.array([len(order)]), zero)
     while len(regions.start):
         proposed, part_ends, counts = propose(order, *regions)
         parts = _Parts.from_proposal(proposed, regions, part_ends, counts)
@@ -78,22 +78,24 @@ def split_while(order: IndexArray, propose: Propose, holds: Holds, *, columns: i
     return labels
 
 
-def _joined(first: Regions, second: Regions) -> Regions:
-    both = Regions(*(np.concatenate(pair) for pair in zip(first, second, strict=True)))
+def _joined(first: OpenRegions, second: OpenRegions) -> OpenRegions:
+    both = OpenRegions(*(np.concatenate(pair) for pair in zip(first, second, strict=True)))
     return both.select(np.argsort(both.start))
 
 
 class _Parts:
     """The parts of the regions for which a cut is proposed; parts may be pooled before they are judged."""
 
-    def __init__(self, n: int, rows: IndexArray, part: IndexArray, region: IndexArray, regions: Regions) -> None:
+    def __init__(self, n: int, rows: IndexArray, part: IndexArray, region: IndexArray, regions: OpenRegions) -> None:
         self.n, self.rows, self.part = n, rows, part  # number of all rows; those in a part, and their parts
         self.region = region  # the region of every part
         self.target = np.arange(len(region))  # the part with which each is pooled
         self.regions = regions
 
     @classmethod
-    def from_proposal(cls, proposed: IndexArray, regions: Regions, part_ends: IndexArray, counts: IndexArray) -> _Parts:
+    def from_proposal(
+        cls, proposed: IndexArray, regions: OpenRegions, part_ends: IndexArray, counts: IndexArray
+    ) -> _Parts:
         of_part = np.repeat(np.arange(len(counts)), counts)
         kept = counts[of_part] > 1
         region, ends = of_part[kept], part_ends[kept]
@@ -118,7 +120,7 @@ class _Parts:
         parts = np.bincount(self.region[np.unique(self.target)], minlength=count)
         return np.asarray((parts > 1) & (failing == 0))
 
-    def arrange(self, order: IndexArray, cut: BoolArray) -> Regions:
+    def arrange(self, order: IndexArray, cut: BoolArray) -> OpenRegions:
         """Write the parts of the regions that are cut into ``order``; they are new regions."""
         chosen = cut[self.region[self.part]]
         rows, part = self.rows[chosen], self.target[self.part[chosen]]
@@ -130,7 +132,7 @@ class _Parts:
         start = self.regions.start[region] + offset
         at = np.arange(len(rows)) - np.repeat(first, sizes) + np.repeat(start, sizes)
         order[at] = rows[by_part]
-        return Regions(start, start + sizes, np.zeros(len(start), dtype=np.int64))
+        return OpenRegions(start, start + sizes, np.zeros(len(start), dtype=np.int64))
 
     def _fine(self, holds: Holds) -> BoolArray:
         """For every part, whether the model holds in what it is pooled with."""

@@ -15,7 +15,7 @@ from fedanon.federated.deployment.config import NODE_FILE, NodeConfig
 from fedanon.federated.deployment.folders import new_private_folder, private_folder, toml_text, write_private
 from fedanon.federated.deployment.processes import leaving_on_signals, running
 from fedanon.io.keys import node_keys
-from fedanon.joint.signing import Identity
+from fedanon.joint.signing import NodeIdentity
 
 KEY = "node.key"
 PUBLIC_KEY = "node.pub"
@@ -58,7 +58,7 @@ class NodeFolder:
     def command(self, *, insecure: bool) -> tuple[list[str], dict[str, str]]:
         """The SuperNode's command line and environment."""
         self._check_table()
-        Identity.from_config(self.config.for_flower(self.folder))  # likewise reported at once
+        NodeIdentity.from_config(self.config.for_flower(self.folder))  # likewise reported at once
         path = self.folder / "flower-node.toml"
         write_private(path, toml_text(self.config.for_flower(self.folder)))
         start = [processes.command("flower-supernode"), "--superlink", self.config.server, "--node-config", str(path)]
