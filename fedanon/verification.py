@@ -39,8 +39,8 @@ from fedanon.sdc.methods.pipeline import Pipeline
 
 DOUBTS = {
     "people": "not checked: people can be counted only with --original",
-    "federation": "not checked: one hospital's file cannot tell; someone who knows the hospital is held off by the k "
-    "of the hospital alone",
+    "federation": "not checked: one node's file cannot show it; someone who knows the node is held off by the k "
+    "of the node alone",
     "population": "not checked: the population file is not at hand",
     "mechanism": "not checked: it is a promise about how the release is made, which no file can show",
 }

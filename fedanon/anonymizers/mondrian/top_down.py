@@ -109,14 +109,14 @@ class _Parts:
 
     def accepted(self, holds: Holds, pool: bool) -> BoolArray:
         """Which regions may be cut: their parts are at least two, and the model holds in all."""
-        fine = self._fine(holds)
-        if pool and not fine.all():
-            self._pool(self._first_failing(fine), fine)
-            fine = self._fine(holds)
-            self._pool(self._smallest_fine(fine), fine)
-            fine = self._fine(holds)
+        satisfied = self._satisfied(holds)
+        if pool and not satisfied.all():
+            self._pool(self._first_failing(satisfied), satisfied)
+            satisfied = self._satisfied(holds)
+            self._pool(self._smallest_satisfied(satisfied), satisfied)
+            satisfied = self._satisfied(holds)
         count = len(self.regions.start)
-        failing = np.bincount(self.region[~fine], minlength=count)
+        failing = np.bincount(self.region[~satisfied], minlength=count)
         parts = np.bincount(self.region[np.unique(self.target)], minlength=count)
         return np.asarray((parts > 1) & (failing == 0))
 
@@ -134,27 +134,27 @@ class _Parts:
         order[at] = rows[by_part]
         return OpenRegions(start, start + sizes, np.zeros(len(start), dtype=np.int64))
 
-    def _fine(self, holds: Holds) -> BoolArray:
+    def _satisfied(self, holds: Holds) -> BoolArray:
         """For every part, whether the model holds in what it is pooled with."""
         names, dense = np.unique(self.target, return_inverse=True)
         labels = np.full(self.n, -1, dtype=np.int32)
         labels[self.rows] = dense[self.part]
         return holds(Groups(labels, len(names)))[dense]
 
-    def _pool(self, target_of_region: IndexArray, fine: BoolArray) -> None:
+    def _pool(self, target_of_region: IndexArray, satisfied: BoolArray) -> None:
         """The failing parts of a region join one of its parts, if it has one (-1: none)."""
         wanted = target_of_region[self.region]
-        self.target = np.where(fine | (wanted < 0), self.target, wanted)
+        self.target = np.where(satisfied | (wanted < 0), self.target, wanted)
 
-    def _first_failing(self, fine: BoolArray) -> IndexArray:
+    def _first_failing(self, satisfied: BoolArray) -> IndexArray:
         found = np.full(len(self.regions.start), -1, dtype=np.int64)
-        failing = np.flatnonzero(~fine)[::-1]
+        failing = np.flatnonzero(~satisfied)[::-1]
         found[self.region[failing]] = self.target[failing]
         return found
 
-    def _smallest_fine(self, fine: BoolArray) -> IndexArray:
+    def _smallest_satisfied(self, satisfied: BoolArray) -> IndexArray:
         sizes = np.bincount(self.target[self.part], minlength=len(self.region))
-        good = np.flatnonzero(fine)
+        good = np.flatnonzero(satisfied)
         good = good[np.argsort(-sizes[self.target[good]], kind="stable")]
         found = np.full(len(self.regions.start), -1, dtype=np.int64)
         found[self.region[good]] = self.target[good]
