@@ -136,7 +136,7 @@ def test_claims_a_file_cannot_show_are_left_open(run: Run, ward: Path, plain: Pa
     told = run("verify", out)
     assert told.code == 0
     assert "open  99-anonymity over the federation: not checked" in told.out
-    assert "someone who knows the hospital" in told.out
+    assert "someone who knows the node" in told.out
     assert "pass  3-anonymity" in told.out
     checked = run("check", out, "--schema", plain)
     assert checked.code == 0, checked.err
