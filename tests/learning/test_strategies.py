@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,9 @@ def by_flower(name: str, arrays: list[Parameters], weights: list[int], **more: A
     for node, (update, weight) in enumerate(zip(arrays, weights, strict=True), start=1):
         request = wire.request(node, "train", 1, wire.request_content(1, wire.pack_arrays([])))
         replies.append(wire.reply_update(request, update, weight, 1))
-    record, _ = strategy.aggregate_train(1, replies)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gc, "collect", lambda *_: 0)  # Flower's Bulyan collects garbage once per update
+        record, _ = strategy.aggregate_train(1, replies)
     return [record[str(place)].numpy() for place in range(len(record))]
 
 
