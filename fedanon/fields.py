@@ -6,6 +6,8 @@ import json
 import warnings
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, field, fields, is_dataclass
+from functools import cache
+from types import MappingProxyType
 from typing import Any, Literal, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
 from fedanon.errors import ConfigError
@@ -57,7 +59,7 @@ def default_of(entry: Field[Any]) -> Any:
 
 def check_fields(component: Any) -> None:
     """Raise ConfigError unless every field of the dataclass ``component`` fits its annotation and bounds."""
-    hints = get_type_hints(type(component))
+    hints = _hints(type(component))
     for entry in fields(component):
         value = getattr(component, entry.name)
         if not _fits(value, hints[entry.name], entry):
@@ -124,7 +126,7 @@ def build(component: type[T], settings: Settings) -> T:
 
     Former names of fields are accepted with a warning; a table given for a field that holds a dataclass is built too.
     """
-    hints = get_type_hints(component)
+    hints = _hints(component)
     settings = with_current_names(component, settings)
     known = _fields(component)
     unknown = sorted(set(settings) - set(known))
@@ -156,6 +158,12 @@ def warn_renamed(old: str, new: str) -> None:
 
 def _fields(component: type[Any]) -> dict[str, Field[Any]]:
     return {entry.name: entry for entry in fields(component)}
+
+
+@cache
+def _hints(component: type[Any]) -> Mapping[str, Any]:
+    """The annotations of a dataclass, evaluated once: components are made in every round and for every claim."""
+    return MappingProxyType(get_type_hints(component))
 
 
 def _parse(value: Any, hint: Any) -> Any:
