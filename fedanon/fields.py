@@ -6,9 +6,8 @@ import json
 import warnings
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, field, fields, is_dataclass
-from functools import cache
-from types import MappingProxyType
 from typing import Any, Literal, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
+from weakref import WeakKeyDictionary
 
 from fedanon.errors import ConfigError
 
@@ -160,10 +159,14 @@ def _fields(component: type[Any]) -> dict[str, Field[Any]]:
     return {entry.name: entry for entry in fields(component)}
 
 
-@cache
+_evaluated: WeakKeyDictionary[type[Any], Mapping[str, Any]] = WeakKeyDictionary()
+
+
 def _hints(component: type[Any]) -> Mapping[str, Any]:
     """The annotations of a dataclass, evaluated once: components are made in every round and for every claim."""
-    return MappingProxyType(get_type_hints(component))
+    if component not in _evaluated:
+        _evaluated[component] = get_type_hints(component)
+    return _evaluated[component]
 
 
 def _parse(value: Any, hint: Any) -> Any:

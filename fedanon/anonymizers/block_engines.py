@@ -12,7 +12,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from functools import partial
 from multiprocessing import active_children, get_context
@@ -76,16 +76,19 @@ def over_processes(tasks: list[BlockTask], workers: int) -> list[Found]:
                 futures = [pool.submit(work, task) for task in tasks]
             if interrupts:
                 requests.interrupted()
-            found: list[Found] = []
-            for number, future in enumerate(futures, start=1):
-                found.append(requests.during(future.result))
-                requests.report(number / len(tasks))
+            running = set(futures)
+            while running:
+                # whichever is first: a watcher that waits for the first block may find that all others have finished
+                finished, running = requests.during(partial(wait, running, return_when=FIRST_COMPLETED))
+                for future in finished:
+                    future.result()  # an error ends the work at once
+                requests.report(1 - len(running) / len(tasks))
         except BaseException:
             for process in active_children():
                 if process not in others:
                     process.terminate()
             raise
-    return found
+        return [future.result() for future in futures]
 
 
 class StopRequests:
