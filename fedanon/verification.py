@@ -70,9 +70,10 @@ def has_rows_of(view: FileView, table: Table, manifest: Manifest | None) -> bool
     return len(view) == len(table) and (manifest is None or manifest.keeps_order)
 
 
-def with_people(view: FileView, table: Table | None, manifest: Manifest | None) -> FileView:
-    """The view with the people of the original, where it says whose row is whose."""
-    return view if table is None or not has_rows_of(view, table, manifest) else replace(view, persons=table.persons)
+def with_known_facts(view: FileView, table: Table | None, manifest: Manifest | None) -> FileView:
+    """The view with what its texts do not show: how columns were generalized, and the people of the original."""
+    known = replace(view, columnwise=manifest is not None and manifest.columnwise)
+    return known if table is None or not has_rows_of(view, table, manifest) else replace(known, persons=table.persons)
 
 
 # ---- the file, and what it promises --------------------------------------------------------------
@@ -121,7 +122,7 @@ def check_release(
         raise PrivacyViolationError(f"The file {path.name} is not the one its manifest describes (SHA-256 differs).")
     models = [*required, *(claimed_models(manifest.claim) if manifest else [])]
     view = read_release(path, schema, also={getattr(model, "column", "") for model in models})
-    view = with_people(view, table, manifest)
+    view = with_known_facts(view, table, manifest)
     metrics: dict[str, Any] = {
         "n": len(view),
         "suppressed": int(view.suppressed.sum()),
@@ -241,7 +242,7 @@ class Verification:
         if not self.models:
             yield Check("claim", "open", "the manifest promises nothing")
         table = None if self.original is None else self._origin[0]
-        for verdict in evaluate_promises(with_people(self.released, table, self.manifest), self.manifest):
+        for verdict in evaluate_promises(with_known_facts(self.released, table, self.manifest), self.manifest):
             yield _of_verdict(verdict)
 
     # ---- the original ---------------------------------------------------------------------------

@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fedanon.anonymizers.mondrian.method import Mondrian
+from fedanon.anonymizers import FixedInterval, Mdav, Mondrian
+from fedanon.anonymizers.base import Anonymizer
 from fedanon.data.schema import FreeText, Numeric, Role, Schema
 from fedanon.data.table import Table
 from fedanon.errors import PrivacyViolationError
@@ -20,7 +21,7 @@ from fedanon.privacy.models.k_anonymity import KAnonymity
 from fedanon.release.verdicts import evaluate_claim
 from fedanon.report.privacy.evidence import ReleaseEvidence
 from fedanon.report.privacy.risks import prosecutor
-from fedanon.verification import VIEW_METRICS, check_release
+from fedanon.verification import ORIGINAL_METRICS, VIEW_METRICS, check_release
 
 SCHEMA = Schema(
     (FreeText("patient", Role.IDENTIFYING), Numeric("age", Role.QUASI_IDENTIFYING, 0, 99, True)), person_id="patient"
@@ -45,6 +46,19 @@ def test_a_file_shows_the_numbers_of_its_release(visits: Table, tmp_path: Path) 
     assert known is not None
     assert known.average == pytest.approx(ours["marketer_risk"])
     assert known.highest == pytest.approx(ours["prosecutor_risk"])
+
+
+@pytest.mark.parametrize("method", [Mondrian(k=3), Mdav(k=3), FixedInterval(n_bins=4)])
+def test_a_file_shows_the_loss_of_its_release(method: Anonymizer, tmp_path: Path) -> None:
+    """Also where single numbers are published, which a file does not tell from intervals of one point."""
+    schema = Schema(tuple(Numeric(name, Role.QUASI_IDENTIFYING, 0, 99, True) for name in ("age", "weight")))
+    rows = np.random.default_rng(0).integers(0, 99, (60, 2))
+    table = Table.from_frame(pd.DataFrame(rows, columns=["age", "weight"]), schema)
+    release = method.anonymize(table, rng=0)
+    checked = check_release(write_release(release, table, tmp_path / "out.csv"), schema, table=table)
+    ours = evaluate(table, release, ORIGINAL_METRICS)
+    assert ours["ncp_published"] > 0
+    assert {name: checked.metrics[name] for name in ours} == pytest.approx(ours)
 
 
 def test_without_the_original_rows_are_counted_and_promises_left_open(visits: Table, tmp_path: Path) -> None:

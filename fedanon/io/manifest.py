@@ -75,6 +75,11 @@ class Manifest:
         return file_sha256(self.release) == self.expected_sha256
 
     @property
+    def columnwise(self) -> bool:
+        """Whether every column was generalized alone; a manifest of version 0.1 does not say."""
+        return bool(self.document.get("columnwise", False))
+
+    @property
     def keeps_order(self) -> bool:
         """Whether the rows are in the order of the original; those of a differentially private release are not."""
         return self.claim.get("model") != "differential privacy"

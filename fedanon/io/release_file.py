@@ -114,6 +114,7 @@ def manifest(release: Release, table: Table) -> dict[str, Any]:
         "suppressed": int(release.suppressed.sum()),
         "classes": release.classes.count,
         "smallest_class": release.smallest_class,
+        "columnwise": release.recoding.columnwise,
         "missing": table.missing,
         "columns": [{"name": a.name, "role": str(a.role)} for a in release.schema.attributes],
         "schema_sha256": release.schema.sha256,

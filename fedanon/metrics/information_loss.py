@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedanon.data.cells import Numbers, cell_losses
+from fedanon.data.cells import Nodes, Numbers, cell_losses
 from fedanon.data.groups import Groups
 from fedanon.data.schema import FreeText
 from fedanon.data.table import Table
@@ -15,7 +15,7 @@ from fedanon.metrics.base import metric
 from fedanon.metrics.published import covers, exactly, positions
 from fedanon.release.release import Release
 from fedanon.release.view import PublishedView
-from fedanon.types import FloatArray
+from fedanon.types import BoolArray, FloatArray
 
 
 @metric("ncp", title="NCP", better="lower")
@@ -61,14 +61,21 @@ def ncp_by_column(table: Table, release: Release) -> dict[str, float]:
 def ncp_published_by_column(table: Table, release: Release) -> dict[str, float]:
     """:func:`ncp_published` of every quasi-identifier."""
     extent = _extent_loss(table, release)
-    return {
-        column.name: float(
-            _with_suppressed(extent[:, i], release).mean()
-            if isinstance(release.cells[column.name], Numbers)
-            else published_losses(release, column.name).mean()
-        )
-        for i, column in enumerate(table.columns)
-    }
+    losses = {}
+    for i, column in enumerate(table.columns):
+        single = _is_single_number(release, column.name)
+        loss = np.where(single, _with_suppressed(extent[:, i], release), published_losses(release, column.name))
+        losses[column.name] = float(loss.mean())
+    return losses
+
+
+def _is_single_number(view: PublishedView, name: str) -> BoolArray:
+    """The rows of which one number is published; in a file it cannot be told from an interval of one point."""
+    cells = view.cells[name]
+    if isinstance(cells, Nodes):
+        return np.zeros(len(view), dtype=bool)
+    single = np.ones(len(cells), dtype=bool) if isinstance(cells, Numbers) else cells.low == cells.high
+    return np.append(single, False)[np.where(view.suppressed, len(cells), view.groups.labels)]
 
 
 def published_losses(view: PublishedView, name: str) -> FloatArray:

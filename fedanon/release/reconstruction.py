@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from fedanon.data.cells import parse_cells
 from fedanon.data.table import Table
 from fedanon.errors import SchemaError
 from fedanon.release.recoding import NearestGroup
 from fedanon.release.release import Provenance, Release
 from fedanon.release.view import FileView
+
+
+class PerCell(NearestGroup):
+    """Every column was generalized alone, so the rows that share a cell are published together in that column."""
+
+    columnwise: ClassVar[bool] = True
 
 
 def reconstruct(view: FileView, table: Table) -> Release:
@@ -24,5 +32,5 @@ def reconstruct(view: FileView, table: Table) -> Release:
         persons=table.persons,
         claim=None,
         provenance=Provenance("unknown", {}, None, "", table.sha256, table.schema.sha256),
-        recoding=NearestGroup(),
+        recoding=PerCell() if view.columnwise else NearestGroup(),
     )

@@ -96,9 +96,11 @@ class FileView(PublishedView):
     Parameters
     ----------
     frame : the published columns as text, as many as were read; an empty cell is missing.
+    columnwise : whether every column was generalized alone, which the texts do not show.
     """
 
     frame: pd.DataFrame = field(kw_only=True, repr=False)
+    columnwise: bool = field(kw_only=True, default=False)
 
     @classmethod
     def from_texts(cls, schema: Schema, frame: pd.DataFrame, suppressed: BoolArray) -> FileView:

@@ -26,7 +26,7 @@ from fedanon.release.release import Release
 from fedanon.release.verdicts import Promise, Verdict, claimed_models, evaluate_claim
 from fedanon.release.view import FileView
 from fedanon.types import IndexArray, IntArray
-from fedanon.verification import has_rows_of, with_people
+from fedanon.verification import has_rows_of, with_known_facts
 
 #: seed of the attacks
 SEED = 0
@@ -62,7 +62,7 @@ class ReleaseEvidence:
         """Read the release and its manifest."""
         manifest, table = Manifest.beside(path), more.get("table")
         released = read_release(path, schema, also=schema.published)
-        return cls(path, schema, with_people(released, table, manifest), manifest, **more)
+        return cls(path, schema, with_known_facts(released, table, manifest), manifest, **more)
 
     # ---- people and classes ---------------------------------------------------------------------
 
