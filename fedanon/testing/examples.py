@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import pickle
-from dataclasses import MISSING, asdict, fields, is_dataclass
+from dataclasses import MISSING, asdict, fields, is_dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -84,6 +85,15 @@ def example_tables(*, numeric_only: bool = False) -> dict[str, Table]:
     >>> sorted(example_tables(numeric_only=True))
     ['many equal rows', 'plain', 'several rows per person', 'two rows']
     """
+    # a component that is not in order may change what it is given: everybody gets a copy
+    return {
+        kind: replace(table, frame=table.frame.copy(), codes=table.codes.copy())
+        for kind, table in _made_tables(numeric_only=numeric_only).items()
+    }
+
+
+@cache
+def _made_tables(*, numeric_only: bool) -> dict[str, Table]:
     tables = {
         "plain": example_table(numeric_only=numeric_only),
         "many equal rows": example_table(80, numeric_only=numeric_only, spread=2, seed=1),

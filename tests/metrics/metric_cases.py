@@ -63,14 +63,14 @@ def tables(draw: st.DrawFn, *, max_rows: int = 30) -> Table:
     def values(strategy: st.SearchStrategy[object]) -> list[object]:
         return draw(st.lists(strategy | gap, min_size=n, max_size=n))
 
-    columns: dict[str, tuple[list[object], Numeric | Categorical]] = {
-        "age": (values(st.integers(0, 12)), numeric("age", 0, 12)),
-        "ward": (values(st.sampled_from(WARDS.labels[:4])), Categorical("ward", QUASI, WARDS)),
-        "code": (values(st.sampled_from(UNEVEN.labels[:6])), Categorical("code", QUASI, UNEVEN)),
-        "dose": (values(st.integers(0, 7).map(lambda x: x / 3)), numeric("dose", 0, 3)),
+    columns: dict[str, tuple[st.SearchStrategy[object], Numeric | Categorical]] = {
+        "age": (st.integers(0, 12), numeric("age", 0, 12)),
+        "ward": (st.sampled_from(WARDS.labels[:4]), Categorical("ward", QUASI, WARDS)),
+        "code": (st.sampled_from(UNEVEN.labels[:6]), Categorical("code", QUASI, UNEVEN)),
+        "dose": (st.integers(0, 7).map(lambda x: x / 3), numeric("dose", 0, 3)),
     }
     chosen = draw(st.lists(st.sampled_from(sorted(columns)), min_size=1, max_size=3, unique=True))
-    return table_of(missing, **{name: columns[name] for name in chosen})
+    return table_of(missing, **{name: (values(columns[name][0]), columns[name][1]) for name in chosen})
 
 
 @st.composite
