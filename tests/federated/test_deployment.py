@@ -8,6 +8,7 @@ import os
 import signal
 import sqlite3
 import ssl
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -68,9 +69,11 @@ def assert_same(one: Parameters, other: Parameters) -> None:
 
 
 def test_three_hospitals_reach_the_model_of_the_local_engine(tmp_path, monkeypatch):
-    with deployed(tmp_path, RUN.format(rounds=3)) as found:
+    with deployed(tmp_path, RUN.format(rounds=2)) as found:
         server = found.start_server()
-        for number in range(3):
+        found.start_node(0)  # too early: it tries again until its key is known
+        wait_until(lambda: lets_in(found, 3), "the keys are not known", alive=server)
+        for number in (1, 2):
             found.start_node(number)
         result = found.finish(server)
         assert_same(deployed_result(found), local_result(found, monkeypatch))
@@ -94,21 +97,40 @@ def control_api(found: Deployed, headers: dict[str, str] | None = None) -> int:
     return status
 
 
-def test_a_strange_key_and_a_strange_server_are_refused(tmp_path):
-    with deployed(tmp_path, RUN.format(rounds=1), nodes=1) as found:
-        port = found.server.config.port
-        (tmp_path / "other.crt").write_bytes(new_authority().certificate)
-        found.nodes.append(new_node(found, 1, found.tables[0], port=port))  # never registered
-        found.nodes.append(new_node(found, 2, found.tables[0], port=port, ca=tmp_path / "other.crt"))
-        with Link(found.server.folder, found.server.config, insecure=False):
-            assert control_api(found) != 403
-            assert control_api(found, {"X-Forwarded-For": "192.0.2.7"}) == 403
-            strangers = [found.start_node(number, "--tries", "1") for number in (1, 2)]
-            assert [stranger.wait(PATIENCE) for stranger in strangers] == [2, 2]
-        assert "No SuperNode found with the given public key" in (found.server.folder / "superlink.log").read_text()
-        assert (
-            "CERTIFICATE_VERIFY_FAILED" in found.said("node2.log") or "certificate" in found.said("node2.log").lower()
-        )
+@pytest.fixture(scope="module")
+def waiting(tmp_path_factory) -> Iterator[tuple[Deployed, contextlib.ExitStack]]:
+    """A server of two nodes that runs without a run; the stack ends its SuperLink."""
+    folder = tmp_path_factory.mktemp("waiting")
+    with deployed(folder, RUN.format(rounds=1), nodes=2) as found, contextlib.ExitStack() as running:
+        start_link(found, running)
+        yield found, running
+
+
+def start_link(found: Deployed, running: contextlib.ExitStack) -> None:
+    """Start the SuperLink, and let in all nodes that are registered."""
+    link = running.enter_context(Link(found.server.folder, found.server.config, insecure=False))
+    assert let_in(found.server.roster.keys(), link.NAME, link.environment) == []
+
+
+def new_lines(found: Deployed) -> Callable[[], str]:
+    """What the SuperLink logs from now on."""
+    log = found.server.folder / "superlink.log"
+    start = log.stat().st_size
+    return lambda: log.read_bytes()[start:].decode(errors="replace")
+
+
+def test_a_strange_key_and_a_strange_server_are_refused(waiting, tmp_path):
+    found, _ = waiting
+    logged, port = new_lines(found), found.server.config.port
+    (tmp_path / "other.crt").write_bytes(new_authority().certificate)
+    found.nodes.append(new_node(found, 2, found.tables[0], port=port))  # never registered
+    found.nodes.append(new_node(found, 3, found.tables[0], port=port, ca=tmp_path / "other.crt"))
+    assert control_api(found) != 403
+    assert control_api(found, {"X-Forwarded-For": "192.0.2.7"}) == 403
+    strangers = [found.start_node(number, "--tries", "1") for number in (2, 3)]
+    assert [stranger.wait(PATIENCE) for stranger in strangers] == [2, 2]
+    assert "No SuperNode found with the given public key" in logged()
+    assert "CERTIFICATE_VERIFY_FAILED" in found.said("node3.log") or "certificate" in found.said("node3.log").lower()
 
 
 @pytest.mark.slow
@@ -167,30 +189,37 @@ def test_a_node_removed_during_a_run_is_left_out_of_the_rest(tmp_path):
         assert missed_rounds(found) == missed
 
 
-def test_a_removed_node_is_refused_at_once_and_for_good(tmp_path):
-    with deployed(tmp_path, RUN.format(rounds=1), nodes=2) as found:
-        server, log = found.server, found.server.folder / "superlink.log"
-        with Link(server.folder, server.config, insecure=False) as link:
-            assert let_in(server.roster.keys(), link.NAME, link.environment) == []
-            node = found.start_node(0, "--tries", "1")
-            wait_until(lambda: "Activated node_id" in log.read_text(), "it does not come", alive=node)
-            assert server.remove("hospital-0") is True
-            assert node.wait(PATIENCE) == 2
-            assert '/v1/fleet/pull-messages HTTP/1.1" 401' in log.read_text()
-            assert statuses(found) == ["registered", "unregistered"]
-        # a server that does not run learns it when it starts
-        assert server.remove("hospital-1") is False
-        with Link(server.folder, server.config, insecure=False) as link:
-            assert let_in(server.roster.keys(), link.NAME, link.environment) == []
-            assert statuses(found) == ["unregistered", "unregistered"]
-            assert found.start_node(1, "--tries", "1").wait(PATIENCE) == 2
-        assert "No SuperNode found with the given public key" in log.read_text()
+def test_a_removed_node_is_refused_at_once_and_for_good(waiting):
+    found, running = waiting
+    server, logged = found.server, new_lines(found)
+    node = found.start_node(0, "--tries", "1")
+    wait_until(lambda: "Activated node_id" in logged(), "it does not come", alive=node)
+    assert server.remove("hospital-0") is True
+    assert node.wait(PATIENCE) == 2
+    assert '/v1/fleet/pull-messages HTTP/1.1" 401' in logged()
+    assert statuses(found) == ["registered", "unregistered"]
+    # a server that does not run learns it when it starts
+    running.close()
+    assert server.remove("hospital-1") is False
+    logged = new_lines(found)
+    start_link(found, running)
+    assert statuses(found) == ["unregistered", "unregistered"]
+    assert found.start_node(1, "--tries", "1").wait(PATIENCE) == 2
+    assert "No SuperNode found with the given public key" in logged()
 
 
 def statuses(found: Deployed) -> list[str]:
     """Of all keys in Flower's own database."""
-    with contextlib.closing(sqlite3.connect(found.server.folder / "state.db")) as state:
+    path = found.server.folder / "state.db"
+    with contextlib.closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as state:
         return sorted(status for [status] in state.execute("SELECT status FROM node"))
+
+
+def lets_in(found: Deployed, nodes: int) -> bool:
+    """Whether the SuperLink, which may still be starting, knows the keys of so many nodes."""
+    with contextlib.suppress(sqlite3.OperationalError):
+        return statuses(found) == ["registered"] * nodes
+    return False
 
 
 def test_init_makes_private_files_and_overwrites_nothing(tmp_path: Path):

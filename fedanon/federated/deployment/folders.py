@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fedanon._version import __version__
 from fedanon.errors import ConfigError, DataError
-from fedanon.federated import wire
 from fedanon.io.atomic import atomic_write
-from fedanon.learning.settings import RunSettings
+
+if TYPE_CHECKING:
+    from fedanon.learning.settings import RunSettings
 
 FOLDER_MODE = 0o700
 FILE_MODE = 0o600
@@ -75,6 +76,8 @@ clientapp = "federation:client"
 
 def write_bundle(folder: Path, settings: RunSettings) -> Path:
     """Write the app into ``folder``; `flwr run` takes it from there."""
+    from fedanon.federated import wire  # not for processes that only keep folders: it imports pandas
+
     private_folder(folder)
     write_private(folder / "federation.py", APP)
     write_private(folder / "pyproject.toml", PROJECT + toml_text(wire.encode_settings(settings)))
