@@ -28,7 +28,7 @@ TABLES = ("results.csv", "results.parquet", "curves.csv", "curves.parquet")
 
 def test_smoke(tmp_path: Path) -> None:
     experiment = read_experiment(SMOKE)
-    first = run(experiment, tmp_path)
+    first = run(experiment, tmp_path, workers=1)
     assert (first.computed, first.kept, first.failures) == (first.total, 0, {})
     found = read_results(tmp_path)
     assert found.manifest["finished"] == first.total
@@ -37,7 +37,7 @@ def test_smoke(tmp_path: Path) -> None:
     assert (reached["value"] >= reached["k"]).all()
     assert found.curves.groupby("cell")["round"].max().eq(4).all()
     before = [(tmp_path / name).read_bytes() for name in TABLES]
-    again = run(experiment, tmp_path)
+    again = run(experiment, tmp_path, workers=1)
     assert (again.computed, again.kept) == (0, first.total)
     assert [(tmp_path / name).read_bytes() for name in TABLES] == before
 
@@ -91,7 +91,7 @@ def test_ray_gives_the_same_results(tmp_path: Path) -> None:
     pytest.importorskip("ray", reason="the extra 'simulation' is not installed")
     file = tmp_path / "small.toml"
     file.write_text('[[grid]]\ntask = "release"\ndataset = "randhie"\nmethods = ["mondrian", "mdav"]\nk = [5, 10]\n')
-    run(read_experiment(file), tmp_path / "processes")
+    run(read_experiment(file), tmp_path / "processes", workers=1)
     # in a process of its own: Ray leaves threads and pipes behind
     subprocess.run([*COMMAND, str(file), "-o", str(tmp_path / "ray"), "--engine", "ray"], check=True)
     here, with_ray = (read_results(tmp_path / engine).manifest for engine in ("processes", "ray"))
@@ -142,12 +142,12 @@ def test_a_run_killed_again_and_again_gives_the_same_bytes(tmp_path: Path, kills
     file.write_text(KILLED.format(seeds=seeds), encoding="utf-8")
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     command = [*COMMAND, str(file), "-o"]
-    run(read_experiment(file), whole)
+    run(read_experiment(file), whole, workers=1)
     moments = random.Random(20)
     for _ in range(kills):
         # some are hit before their first cell, most in the middle of writing
         kill_after([*command, str(killed)], killed, moments.randrange(5), moments.uniform(0, 0.05))
     finished = n_finished(killed)
-    assert run(read_experiment(file), killed).kept == finished > 0
+    assert run(read_experiment(file), killed, workers=1).kept == finished > 0
     for name in ("results.csv", "results.parquet"):
         assert (killed / name).read_bytes() == (whole / name).read_bytes()
