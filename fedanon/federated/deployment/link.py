@@ -52,6 +52,8 @@ class Link:
         more = {
             FOLDER_VARIABLE: str(self._folder),
             SECURITY_VARIABLE: "none" if self._insecure else "tls",
+            # a server starts one task per run, so it need not look for tasks as often as nodes do for messages
+            "FLWR_SUPEREXEC_TASK_POLL_INTERVAL": "1",
             # a proxy on this machine may say on whose behalf a request comes: the fence relies on it
             "FORWARDED_ALLOW_IPS": ",".join(dict.fromkeys(("127.0.0.1", self._config.here))),
         }
