@@ -85,6 +85,7 @@ class Anonymizer(ABC):
         return None
 
     def _refuse_unfit(self, table: Table) -> None:
+        table.schema.refuse_undecided()
         if not table.columns:
             raise ConfigError("The schema declares no quasi-identifying columns; there is nothing to anonymize.")
         categorical = [c.name for c in table.columns if isinstance(c.attribute, Categorical)]
@@ -180,8 +181,9 @@ class KAnonymizer(Anonymizer):
 
 def refuse_few_people(table: Table, k: int) -> None:
     """Raise InfeasibleError if a table holds fewer than k people."""
-    if table.n_persons < k:
-        raise InfeasibleError(f"The table holds {table.n_persons} people, fewer than k={k}: nothing can be published.")
+    if table.n_units < k:
+        held = f"{table.n_units} {table.schema.unit}"
+        raise InfeasibleError(f"The table holds {held}, fewer than k={k}: nothing can be published.")
 
 
 def takes_k(method: type[Anonymizer]) -> bool:

@@ -49,7 +49,7 @@ class AttackContext:
             return None
         rng = self.rng("members")
         people = self.table.person_of_row
-        outside = rng.random(self.table.n_persons) < CONTROL_SHARE
+        outside = rng.random(self.table.n_units) < CONTROL_SHARE
         inside = self.table.select_rows(np.flatnonzero(~outside[people]))
         return Members(
             inside, self.make_release(inside, "members"), self.table.select_rows(np.flatnonzero(outside[people]))

@@ -188,7 +188,7 @@ def _read_presence(context: AttackContext) -> dict[str, float]:
     """Read off which categories a node has: a coefficient moves just where a published row may have its category."""
     table, release = context.table, context.release
     if context.anonymizer is not None:
-        table = table.select_rows(partition.iid(table, min(NODES, table.n_persons), context.rng("gradient"))[0])
+        table = table.select_rows(partition.iid(table, min(NODES, table.n_units), context.rng("gradient"))[0])
         release = context.make_release(table, "gradient")
     node = PublishedRows.from_release(table, release)
     if not node.decoder.categorical or not len(node.features):

@@ -57,7 +57,7 @@ class FederationAttack(Attack):
         labels_of(context.table)
         if context.anonymizer is None:
             raise NotApplicableError("It needs the method, so that every node can release its own rows.")
-        if context.table.n_persons < MIN_PEOPLE * self.nodes:
+        if context.table.n_units < MIN_PEOPLE * self.nodes:
             raise NotApplicableError(f"It needs at least {MIN_PEOPLE} people for each of {self.nodes} nodes.")
         if find_spec("flwr") is None:
             raise NotApplicableError("It needs Flower: install fedanon[federated].")

@@ -160,7 +160,7 @@ def train_shadows(
 def _draw_people(table: Table, people: int, rng: np.random.Generator) -> tuple[Table, NDArray[np.int64]]:
     """Draw people, and return their rows and the number of each row's person."""
     person = table.person_of_row.astype(np.int64)
-    chosen = np.isin(person, rng.permutation(table.n_persons)[:people])
+    chosen = np.isin(person, rng.permutation(table.n_units)[:people])
     rows = np.flatnonzero(chosen)
     return table.select_rows(rows), np.unique(person[rows], return_inverse=True)[1]
 

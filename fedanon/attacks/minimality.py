@@ -134,7 +134,7 @@ def _find_broken(
     """
     ways, n = dealt.shape
     persons = context.table.persons
-    people = None if persons is None else _stack(persons, context.table.n_persons, ways)
+    people = None if persons is None else _stack(persons, context.table.n_units, ways)
     rows = Rows(pd.DataFrame({name: dealt.ravel()}), context.table.schema, people)
     many = Groups(_stack(groups.labels, groups.count, ways).astype(np.int32), groups.count * ways)
     broken = ~model.evaluator(rows, ~many.suppressed).satisfied(many, dict)

@@ -6,12 +6,12 @@ import os
 import sys
 import warnings
 
-from fedanon.cli import INTERNAL_ERROR, USAGE_ERROR
+from fedanon.cli import INTERNAL_ERROR, INTERRUPTED
 from fedanon.errors import FedanonError
 
 
 def main() -> None:
-    """Run the command line; every error fedanon raises on purpose is one line and exit code 2."""
+    """Run the command line; every error fedanon raises on purpose is one line and an exit code of its kind."""
     # small matrices: threads cost more than they save, and their number would change the last bits of a sum
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     warnings.formatwarning = lambda message, *_, **__: f"warning: {message}\n"
@@ -20,9 +20,9 @@ def main() -> None:
     try:
         app()
     except FedanonError as error:
-        _fail(str(error), USAGE_ERROR)
+        _fail(str(error), error.exit_code)
     except KeyboardInterrupt:
-        _fail("Interrupted; no partial output was written.", 130)
+        _fail("Interrupted; no partial output was written.", INTERRUPTED)
     except Exception as error:
         if os.environ.get("FEDANON_DEBUG"):
             raise

@@ -139,7 +139,7 @@ def _limits(parameters: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _numbers(result: dict[str, Any]) -> list[tuple[str, Any]]:
-    skipped = {"method", "claim", "notes", "parameters", "output", "version", "n"}
+    skipped = {"method", "claim", "counted", "notes", "parameters", "output", "version", "n"}
     return [(name, value) for name, value in result.items() if name not in skipped]
 
 

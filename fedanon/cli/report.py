@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fedanon.cli import USAGE_ERROR, options
+from fedanon.cli import options
 from fedanon.cli.audit import AuditFile, audited
 from fedanon.cli.output import console
-from fedanon.errors import ConfigError, DataError
+from fedanon.errors import ConfigError, DataError, PrivacyViolationError
 
 if TYPE_CHECKING:
     from fedanon.report.document import Document
@@ -163,7 +163,7 @@ def privacy_report(source: Path, output: Path, pdf: Path | None, chosen: Privacy
         console(stderr=True).print(
             "A promise does not hold, or the file was changed; the report says which.", style="red"
         )
-        raise typer.Exit(USAGE_ERROR)
+        raise typer.Exit(PrivacyViolationError.exit_code)
 
 
 def _is_experiment(source: Path) -> bool:

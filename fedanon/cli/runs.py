@@ -70,7 +70,8 @@ def run(anonymizer: Anonymizer, table: Table, seed: int) -> tuple[Release, dict[
         "method": anonymizer.name,
         "k": getattr(anonymizer, "k", None),
         **measure(table, release),
-        "claim": None if release.claim is None else release.claim.describe(),
+        "claim": release.promise or None,
+        "counted": table.schema.unit,
         "notes": list(release.provenance.notes),
         "parameters": dict(release.provenance.parameters),
         "seed": seed,
@@ -87,4 +88,5 @@ def measure(table: Table, release: Release) -> dict[str, Any]:
     for name in COUNTS:
         measured[name] = int(measured[name])
     suppressed = int(release.suppressed.sum())
-    return {"n": len(table), "people": table.n_persons, "suppressed": suppressed, **measured}
+    people = table.n_units if table.schema.unit == "people" else None
+    return {"n": len(table), "people": people, "suppressed": suppressed, **measured}

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fedanon.cli import USAGE_ERROR, options
+from fedanon.cli import options
 from fedanon.cli.audit import AuditFile, audited
 from fedanon.cli.output import console, print_checks, print_json
-from fedanon.errors import ConfigError
+from fedanon.errors import ConfigError, PrivacyViolationError
 
 if TYPE_CHECKING:
     from fedanon.io.manifest import Manifest
@@ -51,7 +51,7 @@ def verify(
     else:
         _report(found, checks, failed)
     if failed:
-        raise typer.Exit(USAGE_ERROR)
+        raise typer.Exit(PrivacyViolationError.exit_code)
 
 
 def _manifest(path: Path, release: Path | None) -> Manifest:

@@ -51,6 +51,8 @@ def infer_schema(frame: pd.DataFrame, *, name: str) -> Schema:
 def numeric_schema(frame: pd.DataFrame, qi: Literal["all"] | Sequence[str], *, name: str = "table") -> Schema:
     """A schema for a table of numbers: the columns ``qi`` are quasi-identifying, with the data's range.
 
+    The role of the others is undecided, so that nothing is published before somebody has decided about them.
+
     Parameters
     ----------
     frame : the data.
@@ -66,10 +68,10 @@ def numeric_schema(frame: pd.DataFrame, qi: Literal["all"] | Sequence[str], *, n
     known = {str(column): texts(frame[column]).dropna() for column in frame}
     attributes = []
     for column in names:
-        numeric = _numeric(column, Role.QUASI_IDENTIFYING if column in chosen else Role.INSENSITIVE, known[column])
+        numeric = _numeric(column, Role.QUASI_IDENTIFYING if column in chosen else Role.UNDECIDED, known[column])
         if numeric is None and column in chosen:
             raise SchemaError(f"The column {column!r} is not numeric; a schema file is needed to use it.")
-        attributes.append(numeric or FreeText(column, Role.INSENSITIVE))
+        attributes.append(numeric or FreeText(column, Role.UNDECIDED))
     return Schema(tuple(attributes), name=name)
 
 

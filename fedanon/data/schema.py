@@ -4,12 +4,13 @@ A schema is written in TOML::
 
     name = "ward"
     target = "diagnosis"
+    person_id = "patient"             # whose rows belong to one person; or: one_row_per_person = true
     missing_values = ["?"]            # text that means missing, besides the empty cell
     weight = "design_weight"          # optional: how many people of the population a record stands for
     household = "household_number"    # optional: whose records belong together
 
     [attributes.age]
-    role = "quasi_identifying"        # identifying | quasi_identifying | sensitive | insensitive
+    role = "quasi_identifying"        # identifying | quasi_identifying | sensitive | insensitive | undecided
     type = "numeric"
     range = [0, 110]                  # both ends included
     integer = true
@@ -21,7 +22,8 @@ A schema is written in TOML::
     Surgery = ["orthopaedics", "cardiac"]
     Medicine = ["oncology", "general"]
 
-Every column of the data must be declared: a column nobody thought about is an error, not a leak.
+Every column of the data must be declared, and its role decided: a column nobody thought about is an error, not a leak.
+Where neither ``person_id`` nor ``one_row_per_person = true`` says who is who, whatever is counted are records.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from fedanon.data.hierarchy import Hierarchy, read_arx_hierarchy
 from fedanon.errors import DataError, SchemaError
@@ -43,13 +45,18 @@ from fedanon.errors import DataError, SchemaError
 MAX_BYTES = 16 * 2**20
 
 
+#: what a count is of: people where the schema says who is who, else records
+Unit = Literal["people", "records"]
+
+
 class Role(StrEnum):
-    """The role of a column, in ARX's terms."""
+    """The role of a column, in ARX's terms; nothing is published while one is undecided."""
 
     IDENTIFYING = "identifying"
     QUASI_IDENTIFYING = "quasi_identifying"
     SENSITIVE = "sensitive"
     INSENSITIVE = "insensitive"
+    UNDECIDED = "undecided"
 
 
 @dataclass(frozen=True)
@@ -101,7 +108,8 @@ class Schema:
     attributes : the columns.
     name : a short name.
     target : the column a model predicts, if any.
-    person_id : the identifying column that names a person; k then counts persons, not rows.
+    person_id : the identifying column that names a person; k then counts people, not rows.
+    one_row_per_person : whether no person has two rows; False says that people cannot be told apart, None nothing.
     missing_values : text that means missing, besides the empty cell.
     title : a line about the data.
     weight : the numeric column of sampling weights, if the table is a sample; it may be identifying.
@@ -112,6 +120,7 @@ class Schema:
     name: str = "table"
     target: str | None = None
     person_id: str | None = None
+    one_row_per_person: bool | None = None
     missing_values: tuple[str, ...] = ()
     title: str = ""
     weight: str | None = None
@@ -128,6 +137,8 @@ class Schema:
                 raise SchemaError(f"The {what} column {name!r} is not declared in the schema.")
         if self.person_id is not None and self[self.person_id].role is not Role.IDENTIFYING:
             raise SchemaError(f"The person_id column {self.person_id!r} must have the role 'identifying'.")
+        if self.person_id is not None and self.one_row_per_person is not None:
+            raise SchemaError("The schema states person_id and one_row_per_person; give one of them.")
         if self.weight is not None and not isinstance(self[self.weight], Numeric):
             raise SchemaError(f"The weight column {self.weight!r} must be numeric.")
         for attribute in self.quasi_identifiers:
@@ -159,9 +170,28 @@ class Schema:
         return [a.name for a in self.attributes if a.role is Role.IDENTIFYING]
 
     @property
+    def undecided(self) -> list[str]:
+        """Names of the columns nobody has decided about."""
+        return [a.name for a in self.attributes if a.role is Role.UNDECIDED]
+
+    @property
     def published(self) -> list[str]:
-        """Names of all columns but the identifying ones."""
-        return [a.name for a in self.attributes if a.role is not Role.IDENTIFYING]
+        """Names of all columns but the identifying and the undecided ones."""
+        return [a.name for a in self.attributes if a.role not in (Role.IDENTIFYING, Role.UNDECIDED)]
+
+    @property
+    def unit(self) -> Unit:
+        """What is counted: people only where the schema says who is who."""
+        return "people" if self.person_id is not None or self.one_row_per_person else "records"
+
+    def refuse_undecided(self) -> None:
+        """Raise SchemaError while the role of a column is undecided."""
+        if self.undecided:
+            shown = ", ".join(self.undecided[:10]) + (" and more" if len(self.undecided) > 10 else "")
+            raise SchemaError(
+                f"The role of {len(self.undecided)} columns is undecided, so nothing is published: {shown}. Decide in "
+                "the schema whether each is identifying, quasi_identifying, sensitive or insensitive."
+            )
 
     def __getitem__(self, name: str) -> Attribute:
         for attribute in self.attributes:
@@ -215,8 +245,14 @@ class Schema:
     @classmethod
     def from_dict(cls, document: Mapping[str, Any], *, folder: Path | None = None) -> Schema:
         """Build from the parsed TOML document; ``folder`` is where hierarchy files are looked for."""
-        known = {"name", "title", "target", "person_id", "missing_values", "weight", "household", "attributes"}
-        _refuse_unknown("The schema", document, known)
+        texts = ("name", "title", "target", "person_id", "weight", "household")
+        _refuse_unknown("The schema", document, {*texts, "one_row_per_person", "missing_values", "attributes"})
+        wrong = [key for key in texts if not isinstance(document.get(key, ""), str)]
+        if wrong:
+            raise SchemaError(f"{wrong[0]} must be a text.")
+        alone = document.get("one_row_per_person")
+        if alone is not None and not isinstance(alone, bool):
+            raise SchemaError("one_row_per_person must be true or false.")
         columns = document.get("attributes")
         if not isinstance(columns, Mapping) or not columns:
             raise SchemaError("The schema declares no attributes.")
@@ -229,6 +265,7 @@ class Schema:
             title=str(document.get("title", "")),
             target=document.get("target"),
             person_id=document.get("person_id"),
+            one_row_per_person=alone,
             missing_values=tuple(tokens),
             weight=document.get("weight"),
             household=document.get("household"),
@@ -240,6 +277,8 @@ class Schema:
         for key in ("title", "target", "person_id", "weight", "household"):
             if getattr(self, key):
                 document[key] = getattr(self, key)
+        if self.one_row_per_person is not None:
+            document["one_row_per_person"] = self.one_row_per_person
         if self.missing_values:
             document["missing_values"] = list(self.missing_values)
         document["attributes"] = {a.name: _entry(a) for a in self.attributes}
@@ -252,7 +291,7 @@ def _attribute(name: str, entry: Any, folder: Path | None) -> Attribute:
     known = {"role", "type", "range", "integer", "values", "taxonomy", "hierarchy", "root"}
     _refuse_unknown(f"The attribute {name!r}", entry, known)
     try:
-        role = Role(entry.get("role", "insensitive"))
+        role = Role(entry.get("role", "undecided"))
     except ValueError:
         raise SchemaError(f"The role of {name!r} must be one of: {', '.join(Role)}.") from None
     kind = entry.get("type", "text")

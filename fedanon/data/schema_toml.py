@@ -27,6 +27,8 @@ def _head(schema: Schema) -> Iterator[str]:
     for key in ("title", "target", "person_id", "weight", "household"):
         if getattr(schema, key):
             yield f"{key} = {_text(getattr(schema, key))}"
+    if schema.one_row_per_person is not None:
+        yield f"one_row_per_person = {str(schema.one_row_per_person).lower()}"
     if schema.missing_values:
         yield f"missing_values = {_array(schema.missing_values)}"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, get_args
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from fedanon.data.groups import Groups
 from fedanon.data.hierarchy import Hierarchy
-from fedanon.data.schema import Categorical, Numeric, Schema
+from fedanon.data.schema import Attribute, Categorical, Numeric, Role, Schema
 from fedanon.errors import ConfigError, DataError, SchemaError
 from fedanon.types import FloatArray, IntArray
 
@@ -101,12 +101,23 @@ class Table:
     def from_frame(cls, frame: pd.DataFrame, schema: Schema, *, missing: MissingPolicy = "error") -> Table:
         """Check ``frame`` against ``schema``, drop identifying columns and encode the quasi-identifiers.
 
+        Every declared column is checked, whatever its role. Undecided columns are dropped too; a table that has any
+        can be looked at, but not published.
+
         ``missing``: 'error' refuses missing quasi-identifiers; 'category' makes missing a value of its own;
         'wildcard' publishes '*' for them.
         """
         if missing not in get_args(MissingPolicy):
             raise ConfigError(f"The 'missing' parameter must be one of: {', '.join(get_args(MissingPolicy))}.")
         check_columns([str(name) for name in frame.columns], len(frame), schema)
+        refuse_unsaid_people((frame[name] for name in schema.identifying), schema)
+        for attribute in schema.attributes:
+            if attribute.role is not Role.QUASI_IDENTIFYING:
+                check_values(frame[attribute.name], attribute, schema)
+        return cls._encoded(frame, schema, missing)
+
+    @classmethod
+    def _encoded(cls, frame: pd.DataFrame, schema: Schema, missing: MissingPolicy) -> Table:
         kept = frame[schema.published]
         coded = [_encode(frame[attribute.name], attribute, schema, missing) for attribute in schema.quasi_identifiers]
         codes = np.column_stack([codes for _, codes in coded]) if coded else np.empty((len(frame), 0), dtype=np.int32)
@@ -125,8 +136,8 @@ class Table:
         return len(self.frame)
 
     @property
-    def n_persons(self) -> int:
-        """Number of people in the table."""
+    def n_units(self) -> int:
+        """Number of people in the table, or of its rows where the schema does not say who is who."""
         return len(self) if self.persons is None else int(self.persons.max(initial=-1)) + 1
 
     @property
@@ -182,7 +193,7 @@ class Table:
         """The same rows by another declaration of their columns; people, weights and households stay."""
         held = tuple(a for a in schema.attributes if a.name in self.frame)
         plain = replace(schema, person_id=None, weight=None, household=None, attributes=held)
-        coded = Table.from_frame(self.frame, plain, missing=self.missing)
+        coded = Table._encoded(self.frame, plain, self.missing)
         schema = schema.replacing(*coded.schema.attributes)
         return replace(self, schema=schema, columns=coded.columns, codes=coded.codes)
 
@@ -224,6 +235,21 @@ def _numbered(frame: pd.DataFrame, what: str, name: str | None) -> IntArray | No
     return pd.factorize(frame[name], sort=True)[0].astype(np.int32)
 
 
+def refuse_unsaid_people(identifying: Iterable[pd.Series[Any]], schema: Schema) -> None:
+    """Raise SchemaError where a column that identifies repeats and the schema does not say what that means."""
+    if schema.person_id is not None or schema.one_row_per_person is not None:
+        return
+    for column in identifying:
+        known = column[~missing_mask(column, schema)]
+        if not known.is_unique:
+            raise SchemaError(
+                f"The identifying column {column.name!r} repeats: {known.nunique()} values on {len(known)} rows. Say "
+                f'in the schema whose rows these are: person_id = "{column.name}" if it names a person, else '
+                "one_row_per_person = true if no person has two rows, or one_row_per_person = false if that is not "
+                "known; records are then counted, not people."
+            )
+
+
 def _renumbered(numbered: IntArray | None, rows: NDArray[Any]) -> IntArray | None:
     return None if numbered is None else np.unique(numbered[rows], return_inverse=True)[1].astype(np.int32)
 
@@ -263,6 +289,15 @@ def _encode(
     return _encode_categorical(column, attribute, absent)
 
 
+def check_values(column: pd.Series[Any], attribute: Attribute, schema: Schema) -> None:
+    """Raise SchemaError if a column holds values its declaration excludes; missing ones are none."""
+    absent = missing_mask(column, schema)
+    if isinstance(attribute, Numeric):
+        numbers(column, attribute, absent)
+    elif isinstance(attribute, Categorical):
+        _leaves(column, attribute, absent)
+
+
 def numbers(column: pd.Series[Any], attribute: Numeric, absent: NDArray[np.bool_]) -> FloatArray:
     """The values of a numeric column as floats (NaN where absent), checked against the declaration."""
     parsed = pd.to_numeric(column.where(~absent), errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
@@ -278,7 +313,10 @@ def numbers(column: pd.Series[Any], attribute: Numeric, absent: NDArray[np.bool_
 def _refuse(bad: NDArray[np.bool_], attribute: Numeric | Categorical, what: str) -> None:
     count = int(bad.sum())
     if count:
-        raise SchemaError(f"The column {attribute.name!r} has {count} values {what}.")
+        raise SchemaError(
+            f"The column {attribute.name!r} has {count} values {what}. Correct them, declare them in the schema, or "
+            "list what means missing in missing_values."
+        )
 
 
 def _encode_numeric(
@@ -302,12 +340,17 @@ def texts(column: pd.Series[Any]) -> pd.Series[Any]:
 def _encode_categorical(
     column: pd.Series[Any], attribute: Categorical, absent: NDArray[np.bool_]
 ) -> tuple[CodedColumn, IntArray]:
-    hierarchy = attribute.hierarchy
-    values = pd.Categorical(texts(column).where(~absent))
-    lookup = np.array([hierarchy.codes.get(str(value), -1) for value in values.categories], dtype=np.int32)
-    codes = np.append(lookup, np.int32(-1))[values.codes]
-    _refuse((codes < 0) & ~absent, attribute, f"(of {int((lookup < 0).sum())} kinds) that its taxonomy does not list")
+    hierarchy, codes = attribute.hierarchy, _leaves(column, attribute, absent)
     if absent.any():
         hierarchy = hierarchy.with_missing()
         codes = np.where(absent, hierarchy.n_leaves - 1, codes).astype(np.int32)
     return CodedColumn(Categorical(attribute.name, attribute.role, hierarchy), None, bool(absent.any())), codes
+
+
+def _leaves(column: pd.Series[Any], attribute: Categorical, absent: NDArray[np.bool_]) -> IntArray:
+    """The leaf of every value, checked against the taxonomy; -1 where absent."""
+    values = pd.Categorical(texts(column).where(~absent))
+    lookup = np.array([attribute.hierarchy.codes.get(str(value), -1) for value in values.categories], dtype=np.int32)
+    codes: IntArray = np.append(lookup, np.int32(-1))[values.codes]
+    _refuse((codes < 0) & ~absent, attribute, f"(of {int((lookup < 0).sum())} kinds) that its taxonomy does not list")
+    return codes

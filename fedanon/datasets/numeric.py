@@ -38,7 +38,7 @@ def _wef() -> Table:
         FreeText("ID", Role.IDENTIFYING),
         Categorical("Gender", Role.INSENSITIVE, Hierarchy.flat(["F", "M"])),
     )
-    return Table.from_frame(frame, replace(schema, title="Wearable exercise frailty"))
+    return Table.from_frame(frame, replace(schema, title="Wearable exercise frailty", one_row_per_person=True))
 
 
 _LICENSE = "not redistributed here"

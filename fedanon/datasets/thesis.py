@@ -47,7 +47,7 @@ def _central() -> Table:
 def _table(frame: pd.DataFrame, dataset: str, target: str) -> Table:
     attributes = [_attribute(name, frame, dataset) for name in QUASI_IDENTIFIERS]
     classes = Categorical(target, Role.SENSITIVE, Hierarchy.flat(["<=50K", ">50K"]))
-    return Table.from_frame(frame, Schema((*attributes, classes), name=dataset, target=target))
+    return Table.from_frame(frame, Schema((*attributes, classes), name=dataset, target=target, one_row_per_person=True))
 
 
 def _attribute(name: str, frame: pd.DataFrame, dataset: str) -> Attribute:

@@ -12,8 +12,8 @@ import pandas as pd
 
 from fedanon.data.hierarchy import ROOT
 from fedanon.data.readers import READERS
-from fedanon.data.schema import Categorical, Numeric, Schema
-from fedanon.data.table import MissingPolicy, Table, check_columns
+from fedanon.data.schema import Attribute, Categorical, FreeText, Numeric, Schema
+from fedanon.data.table import MissingPolicy, Table, check_columns, check_values, refuse_unsaid_people
 from fedanon.errors import ConfigError, DataError, SchemaError
 from fedanon.io.parquet import (
     batches,
@@ -68,7 +68,18 @@ class ParquetSource:
         Its schema declares no other columns. ``also`` names more to read, such as one a privacy model is about.
         """
         narrow = self._narrow({a.name for a in self.schema.quasi_identifiers}.union(also))
+        self._check_others(narrow)
         return Table.from_frame(self.frame(narrow), narrow, missing=missing)
+
+    def _check_others(self, narrow: Schema) -> None:
+        """Check the columns that are not held as those that are, one at a time."""
+        refuse_unsaid_people((self._column(self.schema[name]) for name in self.schema.identifying), self.schema)
+        for attribute in self.schema.attributes:
+            if attribute.name not in narrow.names and not isinstance(attribute, FreeText):
+                check_values(self._column(attribute), attribute, self.schema)
+
+    def _column(self, attribute: Attribute) -> pd.Series[Any]:
+        return self.frame(Schema((attribute,)))[attribute.name]
 
     def frame(self, schema: Schema) -> pd.DataFrame:
         """The columns of ``schema``, which declares some of the file's."""

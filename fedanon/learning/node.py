@@ -92,7 +92,7 @@ class Node:
     def _split(self) -> tuple[Table, Table]:
         """Training and test rows; all rows of a person fall into one of them."""
         people = _people(self._table)
-        count = self._table.n_persons
+        count = self._table.n_units
         n_test = max(1, round(self.settings.test_share * count))
         if count - n_test < 1:
             raise InfeasibleError(f"A node with {count} people cannot be split into training and test rows.")

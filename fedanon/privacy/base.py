@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from fedanon.data.cells import Cells
 from fedanon.data.groups import Groups
-from fedanon.data.schema import Schema
+from fedanon.data.schema import Schema, Unit
 from fedanon.data.table import Table
 from fedanon.errors import PrivacyViolationError
 from fedanon.fields import check_fields
@@ -78,8 +78,8 @@ class Claim(Protocol):
     def to_dict(self) -> dict[str, Any]:
         """Name and parameters for the manifest."""
 
-    def describe(self) -> str:
-        """One sentence for people."""
+    def describe(self, unit: Unit) -> str:
+        """One sentence for a reader; ``unit`` says whether people or records are counted."""
 
 
 class Forecast:
@@ -178,8 +178,8 @@ class PrivacyModel(ABC):
         """
 
     @abstractmethod
-    def describe(self) -> str:
-        """What holds for every class, as a clause for people."""
+    def describe(self, unit: Unit) -> str:
+        """What holds for every class, as a clause; ``unit`` says whether people or records are counted."""
 
     def to_dict(self) -> dict[str, Any]:
         """For the manifest."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedanon.data.groups import Groups
+from fedanon.data.schema import Unit
 from fedanon.data.table import Table
 from fedanon.privacy.base import CellsOf, Evaluator, Forecast, PrivacyModel, Rows, View
 from fedanon.privacy.models.k_anonymity import KAnonymity
@@ -50,10 +51,10 @@ class Combined:
         for model in self.models:
             model.check(view, table)
 
-    def describe(self) -> str:
+    def describe(self, unit: Unit) -> str:
         """One sentence."""
-        clauses = "; ".join(model.describe() for model in self.models)
-        return f"{self.k.describe()}, and every equivalence class has {clauses}"
+        clauses = "; ".join(model.describe(unit) for model in self.models)
+        return f"{self.k.describe(unit)}, and every equivalence class has {clauses}"
 
     def to_dict(self) -> dict[str, Any]:
         """For the manifest: that of k, and the list of all others."""

@@ -45,6 +45,7 @@ def verify(release: Release, table: Table) -> Release:
 
 
 def _refuse_unfit(release: Release, table: Table) -> None:
+    table.schema.refuse_undecided()
     if len(release) != len(table) or len(release.groups.labels) != len(table):
         raise PrivacyViolationError(f"The release has {len(release)} rows, its table {len(table)}.")
     missing = [a.name for a in table.schema.quasi_identifiers if a.name not in release.cells]
@@ -55,9 +56,9 @@ def _refuse_unfit(release: Release, table: Table) -> None:
         raise PrivacyViolationError(f"The release has a wrong number of cells for: {', '.join(wrong)}.")
     if not _same_people(release, table):
         raise PrivacyViolationError("The release counts other people than those of its table.")
-    leaked = sorted(set(release.passthrough.columns) & set(table.schema.identifying))
+    leaked = sorted(set(release.passthrough.columns) - set(table.schema.published))
     if leaked:
-        raise PrivacyViolationError(f"The release still holds identifying columns: {', '.join(leaked)}.")
+        raise PrivacyViolationError(f"The release holds columns that are not to be published: {', '.join(leaked)}.")
 
 
 def _same_people(release: Release, table: Table) -> bool:

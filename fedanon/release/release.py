@@ -63,6 +63,11 @@ class Release(PublishedView):
     provenance: Provenance
     recoding: Recoding = field(repr=False)
 
+    @property
+    def promise(self) -> str:
+        """What is claimed, as a clause about people or, where the schema does not know them, records; '' if nothing."""
+        return "" if self.claim is None else self.claim.describe(self.schema.unit)
+
     def groups_of(self, name: str) -> Groups:
         """The rows generalized together in one column: the groups or, if columns are alone, those that share a cell."""
         if not self.recoding.columnwise:

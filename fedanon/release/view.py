@@ -31,8 +31,8 @@ class PublishedView:
     passthrough : the columns that are carried along unchanged.
     groups : the groups the method formed; suppressed rows are in none.
     cells : for every quasi-identifier, one cell per group.
-    persons : number of the person of each row, or None where a row is a person or people are not known. It is not
-        published; counts are of people where it is known.
+    persons : number of the person of each row, or None where rows are counted: each is a person, or who is who is not
+        known. It is not published.
     in_group_order : whether rows are published group by group, so that their order says nothing about any record.
     """
 
@@ -63,17 +63,17 @@ class PublishedView:
 
     @cached_property
     def people(self) -> IndexArray:
-        """Number of people in every class, or of rows where people are not known."""
+        """Number of people in every class, or of records where people are not known."""
         return self.classes.count_people(self.persons)
 
     @property
     def smallest_class(self) -> int:
-        """Number of people in the smallest class, the k that is reached; 0 if nothing is published."""
+        """Number of people (or records) in the smallest class, the k that is reached; 0 if nothing is published."""
         return int(self.people.min()) if self.people.size else 0
 
     @property
     def knows_people(self) -> bool:
-        """Whether people are counted: they are known, or every row is one."""
+        """Whether what the schema counts can be counted: not people whom ``person_id`` tells apart elsewhere."""
         return self.persons is not None or self.schema.person_id is None
 
     @property

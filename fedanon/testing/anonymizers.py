@@ -57,13 +57,13 @@ def _check_on(anonymizer: Anonymizer, table: Table, seed: int, *, may_refuse: bo
     try:
         release = anonymizer.anonymize(table, rng=seed)
     except InfeasibleError:
-        expect(may_refuse or table.n_persons < k, f"The method {name!r} refuses a table of enough people.")
+        expect(may_refuse or table.n_units < k, f"The method {name!r} refuses a table of enough people.")
         return None
     except ConfigError:
         if not may_refuse:
             raise
         return None
-    expect(table.n_persons >= k or may_refuse, f"The method {name!r} must refuse fewer people than k={k}.")
+    expect(table.n_units >= k or may_refuse, f"The method {name!r} must refuse fewer people than k={k}.")
     _same(table.frame, before, f"The method {name!r} changes the table.")
     expect(np.array_equal(table.codes, codes), f"The method {name!r} changes the codes of the table.")
     published = release.to_frame()
@@ -114,7 +114,7 @@ def check_row_order(anonymizer: Anonymizer, table: Table, *, seed: int = 0) -> N
     >>> from fedanon.testing import example_table
     >>> check_row_order(Mondrian(k=3), example_table())
     """
-    if table.n_persons < max(2, getattr(anonymizer, "k", 0)) or table.persons is not None:
+    if table.n_units < max(2, getattr(anonymizer, "k", 0)) or table.persons is not None:
         return
     quasi = [attribute.name for attribute in table.schema.quasi_identifiers]
     shuffled = table.select_rows(np.random.default_rng(seed).permutation(len(table)))

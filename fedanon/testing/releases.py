@@ -7,11 +7,13 @@ import math
 from dataclasses import replace
 from functools import cache
 from itertools import combinations
+from typing import get_args
 
 import numpy as np
 
 from fedanon.anonymizers.base import publish_smallest_cells
 from fedanon.data.groups import Groups
+from fedanon.data.schema import Unit
 from fedanon.data.table import Table
 from fedanon.fields import build
 from fedanon.metrics.base import Metric
@@ -50,7 +52,7 @@ def check_metric(metric: Metric, table: Table | None = None, release: Release | 
 def _example_releases() -> list[tuple[Table, Release]]:
     made: list[tuple[Table, Release]] = []
     for table in (*example_tables().values(), *example_tables(numeric_only=True).values()):
-        release = example_release(table, k=min(3, table.n_persons))
+        release = example_release(table, k=min(3, table.n_units))
         made.append((table, release))
         # all rows suppressed, and every second one
         for labels in (np.full(len(table), -1), np.where(np.arange(len(table)) % 2, -1, 0)):
@@ -79,7 +81,9 @@ def check_privacy_model(model: PrivacyModel, table: Table | None = None) -> None
     name = type(model).__name__
     expect(getattr(model, "title", ""), f"{name} needs a title: the manifest names it.")
     expect(str(model) and "object at" not in str(model), f"{name} needs __str__: errors name it.")
-    expect(model.describe() and not model.describe().endswith("."), f"{name}.describe() is a clause, not a sentence.")
+    for unit in get_args(Unit):
+        text = model.describe(unit)
+        expect(text and not text.endswith("."), f"{name}.describe({unit!r}) is a clause, not a sentence.")
     document = json.loads(json.dumps(model.to_dict()))
     expect(document.pop("model") == model.title, f"{name}.to_dict() must name the model by its title.")
     expect(build(type(model), document) == model, f"{name} is not read back from what the manifest says of it.")

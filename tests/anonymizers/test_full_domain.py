@@ -36,7 +36,7 @@ def test_same_optimum_as_arx(k: int, suppression: float, classes: int, smallest:
 def test_no_node_is_better(table: Table, k: int, suppression: float) -> None:
     """The search that skips most of the lattice finds what trying every node finds."""
     method = FullDomain(k=k, suppression=suppression, numeric_levels=2)
-    if table.n_persons < k:
+    if table.n_units < k:
         return
     found = method.anonymize(table, rng=0)
     everything = EveryNode(k=k, suppression=suppression, numeric_levels=2).anonymize(table, rng=0)

@@ -64,7 +64,7 @@ def test_the_proposal_fits_the_data_and_reads_back(frame, tmp_path):
     path.write_text(schema_toml(schema, comment=PROPOSAL))
     assert path.read_text().startswith("# A proposal")
     table = Table.from_frame(frame, Schema.read(path))
-    assert table.n_persons == N // 2
+    assert table.n_units == N // 2
 
 
 def test_adult_is_proposed_sensibly():

@@ -113,7 +113,7 @@ def test_duplicate_ids_are_one_person():
     schema = Schema((FreeText("pid", Role.IDENTIFYING), AGE), person_id="pid")
     table = Table.from_frame(pd.DataFrame({"pid": ["x", "y", "x"], "age": [1, 2, 3]}), schema)
     assert table.persons.tolist() == [0, 1, 0]
-    assert table.n_persons == 2
+    assert table.n_units == 2
     assert "pid" not in table.frame
     with pytest.raises(FedanonError, match="'pid' has 1 missing"):
         Table.from_frame(pd.DataFrame({"pid": ["x", None], "age": [1, 2]}), schema)

@@ -92,7 +92,7 @@ def test_persons_weights_and_households_are_read(columns: dict[str, Any], schema
         "home": pa.array([f"h{i // 6}" for i in range(N)]),
     }
     table = ParquetSource.open(write(tmp_path / "in.parquet", columns), full).table()
-    assert table.n_persons == N // 2
+    assert table.n_units == N // 2
     assert table.weights is not None
     assert table.weights.tolist() == [1.5] * N
     assert table.households is not None

@@ -51,7 +51,7 @@ def test_all_rows_of_a_person_are_on_one_side() -> None:
     assert not ages(train) & ages(test)
     assert len(ages(test)) == 8
     assert len(train) + len(test) == 200
-    assert train.n_persons == 32
+    assert train.n_units == 32
 
 
 def test_one_row_a_person_is_split_as_rows_are() -> None:

@@ -128,7 +128,7 @@ def test_properties(table: Table, seed: int) -> None:
     numeric = [i for i, name in enumerate(encoding.names) if "=" not in name]
     categorical = np.delete(np.arange(encoding.width), numeric)
     n_categorical = sum(isinstance(a, Categorical) for a in encoding.attributes)
-    release = ANONYMIZERS["mondrian"](k=2).anonymize(table, rng=0) if table.n_persons >= 2 else None  # type: ignore[call-arg]
+    release = ANONYMIZERS["mondrian"](k=2).anonymize(table, rng=0) if table.n_units >= 2 else None  # type: ignore[call-arg]
     drawn = (
         []
         if release is None

@@ -206,7 +206,7 @@ def test_two_checkers_agree_whether_a_model_holds(tmp_path: Path) -> None:
     seen: Counter[tuple[str, bool]] = Counter()
     for _ in range(250):
         case = generate(rng, tmp_path)
-        if case.table.n_persons < 2:
+        if case.table.n_units < 2:
             continue
         release = Mondrian(k=int(rng.integers(2, 6))).anonymize(case.table, rng=0)
         require = requirement(rng, case.population, truthful=True, most=1)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fedanon.data.schema import Unit
 from fedanon.fields import parameter
 from fedanon.privacy import PRIVACY_MODELS
 from fedanon.privacy.base import ROUNDING
@@ -35,9 +36,9 @@ class AlphaKAnonymity(SensitiveModel):
         """A bound of every share."""
         return count_rule("shares", counts.whole_shares, high=np.full_like(counts.whole_shares, self.alpha))
 
-    def describe(self) -> str:
+    def describe(self, unit: Unit) -> str:
         """One clause."""
-        return f"no value of {self.column!r} shared by more than {self.alpha:.4g} of the people"
+        return f"no value of {self.column!r} shared by more than {self.alpha:.4g} of the {unit}"
 
     def __str__(self) -> str:
         return f"(alpha, k)-anonymity of {self.column!r} with alpha={self.alpha:g}"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fedanon.data.schema import Unit
 from fedanon.fields import parameter
 from fedanon.privacy import PRIVACY_MODELS
 from fedanon.privacy.base import ROUNDING
@@ -45,7 +46,7 @@ class BetaLikeness(SensitiveModel):
         """A bound of every share."""
         return count_rule("shares", counts.whole_shares, high=self._most(counts.whole_shares))
 
-    def describe(self) -> str:
+    def describe(self, unit: Unit) -> str:
         """One clause."""
         bound = f"min({self.beta:g}, -ln of its share)" if self.enhanced else f"{self.beta:g}"
         return f"no value of {self.column!r} more common than in the whole release by a factor above 1 + {bound}"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fedanon.data.schema import Unit
 from fedanon.fields import parameter
 from fedanon.privacy import PRIVACY_MODELS
 from fedanon.privacy.base import ROUNDING
@@ -42,7 +43,7 @@ class DeltaDisclosure(SensitiveModel):
         whole, factor = counts.whole_shares, math.exp(self.delta - 4 * ROUNDING)
         return count_rule("shares", whole, low=whole / factor + ROUNDING, high=whole * factor - ROUNDING)
 
-    def describe(self) -> str:
+    def describe(self, unit: Unit) -> str:
         """One clause."""
         return (
             f"every value of {self.column!r}, its share less than a factor exp({self.delta:g}) from that in the "

@@ -18,7 +18,7 @@ import numpy as np
 
 from fedanon.data.cells import Numbers
 from fedanon.data.groups import Groups
-from fedanon.data.schema import Numeric
+from fedanon.data.schema import Numeric, Unit
 from fedanon.data.spans import points
 from fedanon.data.table import Table
 from fedanon.errors import PrivacyViolationError
@@ -117,7 +117,7 @@ class DifferentialPrivacy:
             if bare > len(cells) / 1000:
                 raise PrivacyViolationError(f"The column {column.name!r} has {bare} group means without noise.")
 
-    def describe(self) -> str:
+    def describe(self, unit: Unit) -> str:
         """One sentence for people."""
         chance = f" but for a chance of {self.delta:g}" if self.delta else ""
         return (

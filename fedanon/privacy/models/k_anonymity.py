@@ -1,4 +1,4 @@
-"""k-anonymity: every published record shares its quasi-identifiers with those of k - 1 other people."""
+"""k-anonymity: every published record shares its quasi-identifiers with those of k - 1 others."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedanon.data.groups import Groups
+from fedanon.data.schema import Unit
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError, PrivacyViolationError
 from fedanon.fields import parameter
@@ -25,7 +26,7 @@ Scope = Literal["node", "federation"]
 class KAnonymity(PrivacyModel):
     """At least ``k`` people in every equivalence class (Samarati & Sweeney 1998).
 
-    People are counted, not rows, where the table names persons. Suppressed rows publish nothing and do not count.
+    People are counted where the schema says who is who, else records. Suppressed rows publish nothing and do not count.
 
     Parameters
     ----------
@@ -78,28 +79,30 @@ class KAnonymity(PrivacyModel):
             raise PrivacyViolationError(
                 f"The release claims {self.k}-anonymity over a federation without the count of the federation."
             )
-        self._refuse_short(np.array(self.evidence.count_people(view), dtype=np.int64), self.k, " of the federation")
-        self._refuse_short(view.classes.count_people(view.persons), self.k_local, " of this hospital")
+        unit = view.schema.unit
+        counts = np.array(self.evidence.count_people(view), dtype=np.int64)
+        self._refuse_short(counts, self.k, f"{unit} of the federation")
+        self._refuse_short(view.classes.count_people(view.persons), self.k_local, f"{unit} of this node")
 
     def explain_failure(self, view: View) -> str:
         """How many classes are too small; see :class:`PrivacyModel`."""
-        return _shortage(view.classes.count_people(view.persons), self.k, "")
+        return _shortage(view.classes.count_people(view.persons), self.k, view.schema.unit)
 
     @staticmethod
-    def _refuse_short(counts: NDArray[np.int64], k: int, whose: str) -> None:
+    def _refuse_short(counts: NDArray[np.int64], k: int, what: str) -> None:
         if (counts < k).any():
-            raise PrivacyViolationError(f"The release claims {k}-anonymity, but {_shortage(counts, k, whose)}.")
+            raise PrivacyViolationError(f"The release claims {k}-anonymity, but {_shortage(counts, k, what)}.")
 
-    def describe(self) -> str:
-        """One sentence for people; more where the claim needs it."""
+    def describe(self, unit: Unit) -> str:
+        """One sentence; more where the claim needs it."""
         if not self.of_federation:
-            return f"every published record is shared by at least {self.k} people ({self.k}-anonymity)"
+            return f"every published record is shared by at least {self.k} {unit} ({self.k}-anonymity)"
         evidence = self.evidence
-        counted = f", counted over {evidence.nodes} hospitals" if evidence else ""
+        counted = f", counted over {evidence.nodes} nodes" if evidence else ""
         sure = f" with probability {evidence.confidence:g}" if evidence and evidence.confidence < 1 else ""
-        local = f" and by at least {self.k_local} people of its own hospital" if self.k_local > 1 else ""
+        local = f" and by at least {self.k_local} {unit} of its own node" if self.k_local > 1 else ""
         return (
-            f"every published record is shared by at least {self.k} people of the federation{counted}{sure}{local}. "
+            f"every published record is shared by at least {self.k} {unit} of the federation{counted}{sure}{local}. "
             f"{WARNING}"
         )
 
@@ -114,8 +117,8 @@ class KAnonymity(PrivacyModel):
         return f"{self.k}-anonymity" + (" over the federation" if self.of_federation else "")
 
 
-def _shortage(counts: NDArray[np.int64], k: int, whose: str) -> str:
+def _shortage(counts: NDArray[np.int64], k: int, what: str) -> str:
     return (
-        f"{int((counts < k).sum())} of {len(counts)} equivalence classes hold fewer than {k} people{whose} "
+        f"{int((counts < k).sum())} of {len(counts)} equivalence classes hold fewer than {k} {what} "
         f"(the smallest holds {int(counts.min())})"
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fedanon.data.schema import Unit
 from fedanon.fields import parameter
 from fedanon.privacy import PRIVACY_MODELS
 from fedanon.privacy.base import ROUNDING
@@ -34,7 +35,7 @@ class DistinctLDiversity(SensitiveModel):
         """A number of values."""
         return count_rule("distinct", counts.whole_distribution, limit=self.l)
 
-    def describe(self) -> str:
+    def describe(self, unit: Unit) -> str:
         """One clause."""
         return f"at least {self.l} different values of {self.column!r}"
 
@@ -67,7 +68,7 @@ class EntropyLDiversity(SensitiveModel):
         """An entropy."""
         return count_rule("entropy", counts.whole_distribution, limit=math.log(self.l))
 
-    def describe(self) -> str:
+    def describe(self, unit: Unit) -> str:
         """One clause."""
         return f"values of {self.column!r} as uncertain as {self.l:g} equally common ones"
 
@@ -105,10 +106,10 @@ class RecursiveLDiversity(SensitiveModel):
         rare = falling[:, self.l - 1 :].sum(axis=1)
         return np.asarray(falling[:, 0] < self.c * rare - ROUNDING)
 
-    def describe(self) -> str:
+    def describe(self, unit: Unit) -> str:
         """One clause."""
         return (
-            f"a commonest value of {self.column!r} that fewer people have than {self.c:g} times those with the "
+            f"a commonest value of {self.column!r} that fewer {unit} have than {self.c:g} times those with the "
             f"values from the {self.l}. commonest on"
         )
 

@@ -11,7 +11,7 @@ import numpy as np
 from fedanon.data.cells import Cells, Nodes
 from fedanon.data.groups import Groups
 from fedanon.data.readers import read_frame
-from fedanon.data.schema import Numeric, Schema
+from fedanon.data.schema import Numeric, Schema, Unit
 from fedanon.data.spans import cell_bounds, points
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError, SchemaError
@@ -98,7 +98,7 @@ class KMap(PopulationModel):
 
         return Evaluator(satisfied)
 
-    def describe(self) -> str:
+    def describe(self, unit: Unit) -> str:
         """One clause."""
         return f"quasi-identifiers that match at least {self.k} people of the population"
 
@@ -152,7 +152,7 @@ class DeltaPresence(PopulationModel):
 
         return Evaluator(satisfied)
 
-    def describe(self) -> str:
+    def describe(self, unit: Unit) -> str:
         """One clause."""
         return f"people who are in the release with a probability of {self.low:g} to {self.high:g}"
 

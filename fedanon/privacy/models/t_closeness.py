@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedanon.data.hierarchy import Hierarchy
-from fedanon.data.schema import FreeText, Numeric
+from fedanon.data.schema import FreeText, Numeric, Unit
 from fedanon.errors import ConfigError, SchemaError
 from fedanon.fields import parameter
 from fedanon.privacy import PRIVACY_MODELS
@@ -63,7 +63,7 @@ class TCloseness(SensitiveModel):
             return self.distance
         return "ordered" if isinstance(values.attribute, Numeric) else "equal"
 
-    def describe(self) -> str:
+    def describe(self, unit: Unit) -> str:
         """One clause."""
         how = "" if self.distance == "auto" else f" ({self.distance} distance)"
         return f"values of {self.column!r} within {self.t:g} of their distribution in the whole release{how}"

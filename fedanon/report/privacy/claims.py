@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from fedanon.data.schema import Unit
 from fedanon.privacy import PRIVACY_MODELS
 from fedanon.privacy.base import Rows
 from fedanon.privacy.models.l_diversity import entropies
@@ -44,7 +45,7 @@ def verdict_table(rows: list[tuple[TableCell, ...]], say: Language) -> TableBloc
     return TableBlock(say("claims.caption"), columns, tuple(rows))
 
 
-def promise(model: Promise, say: Language) -> str:
+def promise(model: Promise, unit: Unit, say: Language) -> str:
     """Describe a model in a sentence; one that the language has no text for describes itself."""
     if isinstance(model, Mechanism):
         key = f"promise.{model.name.replace(' ', '_')}"
@@ -52,7 +53,7 @@ def promise(model: Promise, say: Language) -> str:
     names = {component: name for name, component in PRIVACY_MODELS.items()}
     key = f"promise.{names.get(type(model), '')}{'_federation' if model.of_federation else ''}"
     fields = {name: Path(value).name if name == "population" else value for name, value in asdict(model).items()}
-    return say(key, **fields) if say.knows(key) else str(model)
+    return say(key, unit=say(f"unit.{unit}"), **fields) if say.knows(key) else str(model)
 
 
 def verdict_cell(holds: bool | None, text: str, say: Language) -> TableCell:
@@ -64,6 +65,8 @@ def verdict_cell(holds: bool | None, text: str, say: Language) -> TableCell:
 def _counted(evidence: ReleaseEvidence, say: Language) -> Paragraph:
     if evidence.persons is not None:
         return Paragraph(say("claims.people", column=evidence.schema.person_id))
+    if evidence.schema.one_row_per_person:
+        return Paragraph(say("claims.one_row"))
     return Paragraph(say("claims.rows_blind" if evidence.schema.person_id else "claims.rows"))
 
 
@@ -85,7 +88,7 @@ def _row(
         key = "claims.all_classes" if verdict.holds else "claims.broken"
         more = say(key, broken=verdict.broken, classes=verdict.classes)
     cells = [TableCell(say.number(value), value) for value in (asked, reached)]
-    return TableCell(promise(verdict.model, say)), *cells, verdict_cell(verdict.holds, more, say)
+    return TableCell(promise(verdict.model, evidence.schema.unit, say)), *cells, verdict_cell(verdict.holds, more, say)
 
 
 def _numbers(

@@ -125,7 +125,7 @@ def _promise_row(model: KAnonymity, result: FederationResult, say: Language) -> 
     key = "claims.mean_only" if holds is None else "claims.all_classes" if over_all else "claims.by_node"
     more = say(key, classes=result.joint.get("classes")) if holds is not False else say.number(reached)
     return (
-        TableCell(promise(model, say)),
+        TableCell(promise(model, "records", say)),
         TableCell(say.number(model.k), model.k),
         TableCell(say.number(reached), reached),
         verdict_cell(holds, more, say),
@@ -190,7 +190,7 @@ def _limits(result: FederationResult, say: Language) -> Iterator[str]:
 def _impact(result: FederationResult, n_limits: int, say: Language) -> dict[str, str]:
     rounds = result.settings.get("rounds", len(result.document["rounds"]))
     rows = sum(node.rows for node in result.nodes) or result.document.get("n_train")
-    promises = "; ".join(promise(one, say) for one in _promises(result)) or say("words.none")
+    promises = "; ".join(promise(one, "records", say) for one in _promises(result)) or say("words.none")
     return {
         "nature": say(
             "impact.federation_nature", method=result.method, model=result.settings.get("model"), rounds=rounds

@@ -76,7 +76,7 @@ def _columns(evidence: ReleaseEvidence, looks: Sequence[Lookalike], say: Languag
 def _people(evidence: ReleaseEvidence, say: Language) -> Iterator[str]:
     if not evidence.counts_people:
         yield say("limits.people_unknown", column=evidence.schema.person_id)
-    elif evidence.schema.person_id is None:
+    elif evidence.schema.unit == "records":
         yield say("limits.rows")
     if evidence.schema.household is None:
         yield say("limits.household")

@@ -67,7 +67,7 @@ def _found(evidence: ReleaseEvidence, attacks: AttackReport | None, say: Languag
 
 
 def _verdict(evidence: ReleaseEvidence, say: Language) -> Note:
-    broken = [promise(one.model, say) for one in evidence.verdicts if one.holds is False]
+    broken = [promise(one.model, evidence.schema.unit, say) for one in evidence.verdicts if one.holds is False]
     if evidence.failed:
         texts = [say("verdict.broken", promise=text) for text in broken]
         texts += [] if evidence.is_as_written is not False else [say("verdict.changed")]
@@ -86,7 +86,7 @@ def _verdict(evidence: ReleaseEvidence, say: Language) -> Note:
 def _key_facts(evidence: ReleaseEvidence, found: _Found, say: Language) -> tuple[tuple[str, str], ...]:
     risk, gain = prosecutor(evidence), largest_gain(found.attacks)
     exposed = max((one.exposed for one in found.facts), default=None)
-    people = "key.people" if evidence.counts_people and evidence.persons is not None else "key.rows"
+    people = "key.people" if evidence.counts_people and evidence.schema.unit == "people" else "key.rows"
     facts = [
         (say(people), say.number(evidence.n_people)),
         (say("key.k"), say.number(evidence.released.smallest_class)),
@@ -133,7 +133,8 @@ def _impact(evidence: ReleaseEvidence, found: _Found, say: Language) -> dict[str
         "measures": say(
             "impact.measures",
             removed=say.named(schema.identifying),
-            promises="; ".join(promise(one.model, say) for one in evidence.verdicts) or say("words.none"),
+            promises="; ".join(promise(one.model, evidence.schema.unit, say) for one in evidence.verdicts)
+            or say("words.none"),
         ),
         "residual": say("impact.residual", n=len(found.limits)),
     }

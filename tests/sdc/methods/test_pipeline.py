@@ -109,7 +109,7 @@ def test_numbers_beyond_the_range_and_people_are_handed_over() -> None:
     table = key_table(age=[1, 2, 3], person=[1, 1, 2])
     handed = current_table(table, {**own_columns(table), "age": Numbers(np.array([-5.5, 2.0, 300.0]))}, ["age"])
     assert (handed.columns[0].attribute.low, handed.columns[0].attribute.high) == (-5.5, 300.0)  # type: ignore[union-attr]
-    assert handed.n_persons == 2
+    assert handed.n_units == 2
 
 
 @pytest.fixture

@@ -36,7 +36,7 @@ def test_every_record_is_published_alike(name: str, variant: dict[str, object]) 
     @settings(max_examples=25, derandomize=True)
     @given(table=tables(at_least=3), seed=st.integers(0, 3))
     def holds(table: Table, seed: int) -> None:
-        if table.n_persons < getattr(method, "k", 0):
+        if table.n_units < getattr(method, "k", 0):
             return
         shuffled = table.select_rows(np.random.default_rng(seed).permutation(len(table)))
         try:

@@ -41,7 +41,7 @@ def test_of_equally_near_ones_the_rarest_is_taken() -> None:
 
 @given(table=tables(), k=st.integers(2, 5))
 def test_k_is_reached_and_claimed(table: Table, k: int) -> None:
-    if table.n_persons < k:
+    if table.n_units < k:
         with pytest.raises(InfeasibleError):
             SemanticRecoding(k=k).anonymize(table, rng=0)
         return
