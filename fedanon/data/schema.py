@@ -170,6 +170,11 @@ class Schema:
         return [a.name for a in self.attributes if a.role is Role.IDENTIFYING]
 
     @property
+    def naming(self) -> list[str]:
+        """Names of the identifying columns that may tell people apart: all but those of weights and households."""
+        return [name for name in self.identifying if name not in (self.weight, self.household)]
+
+    @property
     def undecided(self) -> list[str]:
         """Names of the columns nobody has decided about."""
         return [a.name for a in self.attributes if a.role is Role.UNDECIDED]

@@ -110,7 +110,7 @@ class Table:
         if missing not in get_args(MissingPolicy):
             raise ConfigError(f"The 'missing' parameter must be one of: {', '.join(get_args(MissingPolicy))}.")
         check_columns([str(name) for name in frame.columns], len(frame), schema)
-        refuse_unsaid_people((frame[name] for name in schema.identifying), schema)
+        refuse_unsaid_people((frame[name] for name in schema.naming), schema)
         for attribute in schema.attributes:
             if attribute.role is not Role.QUASI_IDENTIFYING:
                 check_values(frame[attribute.name], attribute, schema)

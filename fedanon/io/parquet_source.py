@@ -67,13 +67,14 @@ class ParquetSource:
 
         Its schema declares no other columns. ``also`` names more to read, such as one a privacy model is about.
         """
+        self.schema.refuse_undecided()
         narrow = self._narrow({a.name for a in self.schema.quasi_identifiers}.union(also))
         self._check_others(narrow)
         return Table.from_frame(self.frame(narrow), narrow, missing=missing)
 
     def _check_others(self, narrow: Schema) -> None:
         """Check the columns that are not held as those that are, one at a time."""
-        refuse_unsaid_people((self._column(self.schema[name]) for name in self.schema.identifying), self.schema)
+        refuse_unsaid_people((self._column(self.schema[name]) for name in self.schema.naming), self.schema)
         for attribute in self.schema.attributes:
             if attribute.name not in narrow.names and not isinstance(attribute, FreeText):
                 check_values(self._column(attribute), attribute, self.schema)

@@ -68,10 +68,10 @@ def test_check_refuses_a_release_that_was_changed(run: Run, ward: Path, schema: 
     lines[1] = lines[1].replace("F,", "M,", 1) if "F," in lines[1] else lines[1].replace("M,", "F,", 1)
     out.write_text("".join(lines))
     changed = run("check", out, "--schema", schema)
-    assert changed.code == 2
+    assert changed.code == 4
     assert "SHA-256" in changed.err
     Path(f"{out}.manifest.json").unlink()
-    assert run("check", out, "--schema", schema, "--k", "41").code == 2
+    assert run("check", out, "--schema", schema, "--k", "41").code == 4
 
 
 def test_check_counts_a_file_that_is_not_k_anonymous(run: Run, ward: Path, schema: Path, tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_check_counts_a_file_that_is_not_k_anonymous(run: Run, ward: Path, schem
     pd.read_csv(ward, dtype=str).drop(columns="patient").to_csv(raw, index=False)
     assert run("check", raw, "--schema", schema).code == 0
     refused = run("check", raw, "--schema", schema, "--k", "3")
-    assert refused.code == 2
+    assert refused.code == 4
     assert "does not keep 3-anonymity" in refused.err
 
 
@@ -113,10 +113,13 @@ def test_compare_prints_a_table(run: Run, ward: Path, schema: Path) -> None:
 def test_numeric_file_without_schema(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "numbers.csv"
     path.write_text("a,b,c\n" + "".join(f"{i % 5},{i * 1.5},{i}\n" for i in range(30)))
-    done = run("anonymize", path, "--qi", "a,b", "--method", "mdav", "--k", "3", "--json")
+    done = run("anonymize", path, "--qi", "all", "--method", "mdav", "--k", "3", "--json")
     assert done.code == 0, done.err
     assert done.json["k_reached"] >= 3
-    assert run("anonymize", path, "--qi", "all", "--method", "mdav", "--k", "3").code == 0
+    undecided = run("anonymize", path, "--qi", "a,b", "--method", "mdav", "--k", "3", "-o", tmp_path / "out.csv")
+    assert undecided.code == 3
+    assert "The role of 1 columns is undecided, so nothing is published: c." in undecided.err
+    assert not (tmp_path / "out.csv").exists()
 
 
 def test_methods_lists_every_parameter(run: Run) -> None:
@@ -164,9 +167,9 @@ def test_registries_load_without_compiling() -> None:
     assert done.stdout.strip() == "False"
 
 
-def test_a_real_process_exits_with_2_and_one_line(tmp_path: Path) -> None:
+def test_a_real_process_exits_with_3_and_one_line(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "fedanon.cli", "anonymize", str(tmp_path / "none.csv"), "--qi", "all", "--k", "3"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
+    assert done.returncode == 3
     assert done.stderr.count("\n") == 1
     assert done.stderr.startswith("error: ")

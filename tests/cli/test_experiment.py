@@ -69,16 +69,16 @@ def test_run_status_show_diff_list(run: Run, file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "code", "message"),
     [
-        (("run", "nowhere.toml"), "cannot be read"),
-        (("show", "nowhere"), "holds no result set"),
-        (("run", "{file}", "--engine", "cloud"), "--engine takes"),
+        (("run", "nowhere.toml"), 3, "cannot be read"),
+        (("show", "nowhere"), 3, "holds no result set"),
+        (("run", "{file}", "--engine", "cloud"), 2, "--engine takes"),
     ],
 )
-def test_bad_input(run: Run, file: Path, arguments: tuple[str, ...], message: str) -> None:
+def test_bad_input(run: Run, file: Path, arguments: tuple[str, ...], code: int, message: str) -> None:
     outcome = run("experiment", *(argument.format(file=file) for argument in arguments))
-    assert outcome.code == 2
+    assert outcome.code == code
     assert message in outcome.err
     assert outcome.err.count("\n") == 1
 

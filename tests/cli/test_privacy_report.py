@@ -37,13 +37,13 @@ def test_from_a_file_to_a_report(run: Run, released: Path, ward: Path, schema: P
     assert pages(portuguese.read_bytes()) >= 4
 
 
-def test_a_failed_claim_is_red_and_exit_code_2(run: Run, released: Path, ward: Path, tmp_path: Path) -> None:
+def test_a_failed_claim_is_red_and_exit_code_4(run: Run, released: Path, ward: Path, tmp_path: Path) -> None:
     manifest = Path(f"{released}.manifest.json")
     document = json.loads(manifest.read_text())
     manifest.write_text(json.dumps(document | {"claim": {"model": "k-anonymity", "k": 39}}))
     page, log = tmp_path / "report.html", tmp_path / "log"
     told = run("report", "--privacy", released, "--original", ward, "--no-attacks", "-o", page, "--audit", log)
-    assert told.code == 2
+    assert told.code == 4
     assert "A promise does not hold" in told.err
     html = page.read_text(encoding="utf-8")
     assert '<td class="bad">✗ FAILS' in html
@@ -55,7 +55,7 @@ def test_a_failed_claim_is_red_and_exit_code_2(run: Run, released: Path, ward: P
 def test_what_is_asked_beside_the_claim(run: Run, released: Path, ward: Path, tmp_path: Path) -> None:
     page = tmp_path / "report.html"
     asked = ["--original", ward, "--no-attacks", "-o", page]
-    assert run("report", "--privacy", released, *asked, "--require", "l=2:diagnosis").code == 2, "nearly all have flu"
+    assert run("report", "--privacy", released, *asked, "--require", "l=2:diagnosis").code == 4, "nearly all have flu"
     assert "✗ FAILS" in page.read_text(encoding="utf-8")
 
 

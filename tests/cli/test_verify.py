@@ -72,7 +72,7 @@ def test_rows_of_one_person_do_not_count_twice(run: Run, ward: Path, schema: Pat
     changed(Path(f"{out}.manifest.json"), claim={"model": "k-anonymity", "k": int(smallest)})
     told = run("verify", out, "--original", ward, "--json")
     assert smallest >= 8
-    assert told.code == 2
+    assert told.code == 4
     assert outcomes(told)[f"{smallest}-anonymity"] == "fail"
 
 
@@ -82,12 +82,12 @@ def test_a_changed_file_fails(run: Run, ward: Path, plain: Path, tmp_path: Path)
     lines = out.read_text().splitlines(keepends=True)
     out.write_text("".join(lines[:-1]))
     told = run("verify", out, "--json")
-    assert told.code == 2
+    assert told.code == 4
     assert (outcomes(told)["hash of the file"], outcomes(told)["sizes"]) == ("fail", "fail")
     assert "is NOT what its manifest says" in run("verify", out).out
     out.write_text("not,a,release\n1,2,3\n")
     broken = run("verify", out, "--json")
-    assert broken.code == 2
+    assert broken.code == 4
     assert outcomes(broken)["file"] == outcomes(broken)["claim"] == "fail"
 
 
@@ -109,7 +109,7 @@ def test_a_changed_manifest_fails(
     assert run("anonymize", ward, "--schema", plain, "--k", "4", "-o", out).code == 0
     changed(Path(f"{out}.manifest.json"), **values)
     told = run("verify", out, "--json")
-    assert told.code == 2, told.out
+    assert told.code == 4, told.out
     assert outcomes(told)[failed] == "fail"
 
 
@@ -119,7 +119,7 @@ def test_another_original_and_another_seed_fail(run: Run, ward: Path, plain: Pat
     provenance = json.loads(manifest.read_text())["provenance"]
     changed(manifest, provenance=provenance | {"seed": 8})
     told = run("verify", out, "--original", ward, "--rebuild", "--json")
-    assert (told.code, outcomes(told)["rebuild"]) == (2, "fail")
+    assert (told.code, outcomes(told)["rebuild"]) == (4, "fail")
     changed(manifest, provenance=provenance)
     assert outcomes(run("verify", out, "--original", ward, "--rebuild", "--json"))["rebuild"] == "pass"
     frame = pd.read_csv(ward, dtype=str)
@@ -175,7 +175,7 @@ def test_ranges_read_off_the_data_stay_out_of_the_manifest(run: Run, ward: Path,
     assert run("anonymize", numbers, "--qi", "all", "--k", "4", "-o", out).code == 0
     assert "schema" not in json.loads(Path(f"{out}.manifest.json").read_text())
     told = run("verify", out, "--json")
-    assert told.code == 2
+    assert told.code == 4
     assert any("--schema" in check["text"] for check in told.json["checks"])
 
 
@@ -192,7 +192,7 @@ def test_bad_manifests_are_one_line(run: Run, tmp_path: Path, text: str) -> None
     path = tmp_path / "x.csv.manifest.json"
     path.write_text(text)
     told = run("verify", path)
-    assert (told.code, told.err) == (2, "error: The manifest x.csv.manifest.json cannot be read.\n")
+    assert (told.code, told.err) == (3, "error: The manifest x.csv.manifest.json cannot be read.\n")
 
 
 def test_what_is_missing_is_said(run: Run, ward: Path, plain: Path, tmp_path: Path) -> None:
@@ -200,7 +200,7 @@ def test_what_is_missing_is_said(run: Run, ward: Path, plain: Path, tmp_path: Pa
     assert run("anonymize", ward, "--schema", plain, "--k", "4", "-o", out).code == 0
     assert "--original" in run("verify", out, "--rebuild").err
     moved = out.rename(tmp_path / "moved.csv")
-    assert run("verify", f"{out}.manifest.json").code == 2
+    assert run("verify", f"{out}.manifest.json").code == 4
     assert run("verify", f"{out}.manifest.json", "--release", moved).code == 0
 
 
@@ -215,7 +215,7 @@ def test_commands_leave_a_chain_without_values(
     assert run("anonymize", ward, "--schema", schema, "--k", "4", "-o", out).code == 0
     assert run("check", out, "--schema", schema, "--original", ward).code == 0
     head = run("audit", "head", log).out.strip()
-    assert run("check", out, "--schema", schema, "--k", "41").code == 2
+    assert run("check", out, "--schema", schema, "--k", "41").code == 4
     assert run("verify", out, "--original", ward).code == 0
     assert run("report", "--privacy", out, "-o", tmp_path / "r.html").code == 0
     records = [json.loads(line) for line in log.read_text().splitlines()]
@@ -243,13 +243,13 @@ def test_tampering_is_named_by_its_line(run: Run, ward: Path, schema: Path, tmp_
     assert "4 lines follow one from another" in run("audit", "verify", log).out
     log.write_text("".join(lines[:2] + lines[3:]))
     told = run("audit", "verify", log)
-    assert told.code == 2
+    assert told.code == 4
     assert "Line 3 of log.jsonl breaks the chain" in told.err
-    assert run("audit", "head", log).code == 2
+    assert run("audit", "head", log).code == 4
     log.write_text("".join(lines[:3]))
     assert run("audit", "verify", log).code == 0, "a cut end is a sound chain"
     cut = run("audit", "verify", log, "--head", head)
-    assert cut.code == 2
+    assert cut.code == 4
     assert "the end is missing" in cut.err
 
 
@@ -258,6 +258,6 @@ def test_a_log_that_cannot_be_written_stops_the_command_first(
 ) -> None:
     out = tmp_path / "out.csv"
     refused = run("anonymize", ward, "--schema", schema, "--k", "4", "-o", out, "--audit", tmp_path / "no" / "log")
-    assert refused.code == 2
+    assert refused.code == 3
     assert "audit log" in refused.err
     assert not out.exists()

@@ -91,8 +91,8 @@ def test_numeric_schema():
     frame = pd.DataFrame({"a": ["1", "3"], "b": ["0.5", "-2"], "c": ["x", "CANARY-93417"]})
     schema = numeric_schema(frame, ["a"])
     assert [a.name for a in schema.quasi_identifiers] == ["a"]
-    assert schema["b"] == Numeric("b", Role.INSENSITIVE, -2, 0.5, False)
-    assert schema["c"] == FreeText("c", Role.INSENSITIVE)
+    assert schema["b"] == Numeric("b", Role.UNDECIDED, -2, 0.5, False)
+    assert schema["c"] == FreeText("c", Role.UNDECIDED)
     assert len(numeric_schema(frame[["a", "b"]], "all").quasi_identifiers) == 2
     with pytest.raises(ConfigError, match="no column named: z"):
         numeric_schema(frame, ["z"])

@@ -21,7 +21,8 @@ from hypothesis import strategies as st
 from fedanon.anonymizers.baselines import Identity
 from fedanon.anonymizers.mondrian.method import Mondrian
 from fedanon.data.groups import Groups
-from fedanon.data.schema import FreeText, Numeric, Role, Schema
+from fedanon.data.hierarchy import Hierarchy
+from fedanon.data.schema import Categorical, FreeText, Numeric, Role, Schema
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError, DataError, FedanonError, PrivacyViolationError, SchemaError
 from fedanon.io import parquet as parquet_format
@@ -280,7 +281,8 @@ def test_nothing_else_of_the_source_is_in_the_file(columns: dict[str, Any], sche
     field = described.schema.field("note").with_metadata({"remark": CANARY})
     described = described.cast(described.schema.set(4, field))
     pq.write_table(described, tmp_path / "in.parquet")
-    source = ParquetSource.open(tmp_path / "in.parquet", schema)
+    declared = schema.replacing(Categorical("diagnosis", Role.SENSITIVE, Hierarchy.flat(["a", CANARY])))
+    source = ParquetSource.open(tmp_path / "in.parquet", declared)
     table = source.table()
     release = replace(suppressing(Mondrian(k=4).anonymize(table, rng=0), [5]), claim=None)
     path = write_release(release, table, tmp_path / "out.parquet", source=source)
@@ -297,7 +299,8 @@ def test_a_required_column_may_hold_nulls_once_a_row_is_suppressed(
 ) -> None:
     fields = [pa.field(name, values.type, nullable=False) for name, values in columns.items()]
     pq.write_table(pa.table(list(columns.values()), schema=pa.schema(fields)), tmp_path / "in.parquet")
-    source = ParquetSource.open(tmp_path / "in.parquet", schema)
+    declared = schema.replacing(Categorical("diagnosis", Role.SENSITIVE, Hierarchy.flat(["a", CANARY])))
+    source = ParquetSource.open(tmp_path / "in.parquet", declared)
     table = source.table()
     release = replace(suppressing(Mondrian(k=4).anonymize(table, rng=0), [2]), claim=None)
     path = write_release(release, table, tmp_path / "out.parquet", source=source)

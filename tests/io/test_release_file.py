@@ -35,7 +35,7 @@ class Pairs:
     def to_dict(self):
         return {"model": "pairs"}
 
-    def describe(self):
+    def describe(self, unit):
         return "two by two"
 
 

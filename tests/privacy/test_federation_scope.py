@@ -43,7 +43,7 @@ def test_without_a_count_the_claim_is_refused() -> None:
 def test_the_count_must_reach_k_in_every_class() -> None:
     table, release = a_release()
     verify(claimed(release, [10, 12], k=10), table)
-    with pytest.raises(PrivacyViolationError, match=r"1 of 2 .* fewer than 11 people of the federation .* holds 10"):
+    with pytest.raises(PrivacyViolationError, match=r"1 of 2 .* fewer than 11 records of the federation .* holds 10"):
         verify(claimed(release, [10, 12], k=11), table)
 
 
@@ -58,7 +58,7 @@ def test_a_count_of_other_cells_shows_nothing() -> None:
 def test_the_floor_of_the_hospital_is_checked_beside() -> None:
     table, release = a_release()
     verify(claimed(release, [10, 10], k=10, k_local=3), table)
-    with pytest.raises(PrivacyViolationError, match="fewer than 4 people of this hospital"):
+    with pytest.raises(PrivacyViolationError, match="fewer than 4 records of this node"):
         verify(claimed(release, [10, 10], k=10, k_local=4), table)
 
 
@@ -66,9 +66,9 @@ def test_the_words_say_what_federation_scope_does_not_do() -> None:
     _, release = a_release()
     claim = claimed(release, [10, 10], k=10, k_local=3).claim
     assert claim is not None
-    assert "counted over 4 hospitals" in claim.describe()
-    assert "3 people of its own hospital" in claim.describe()
-    assert "knows which hospital" in claim.describe()
+    assert "counted over 4 nodes" in claim.describe("people")
+    assert "3 people of its own node" in claim.describe("people")
+    assert "knows which hospital" in claim.describe("people")
 
 
 def test_parameters_are_checked() -> None:

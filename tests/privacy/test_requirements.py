@@ -97,4 +97,4 @@ def test_a_model_is_added_by_one_file() -> None:
     shares = release.passthrough["relationship"].groupby(release.classes.labels).value_counts(normalize=True)
     assert shares.max() <= 0.5
     assert release.claim is not None
-    assert "no value of 'relationship' held by more than half" in release.claim.describe()
+    assert "no value of 'relationship' held by more than half" in release.promise

@@ -31,7 +31,7 @@ def test_page_figures_and_pdf(run: Run, folder: Folder, tmp_path: Path) -> None:
 
 def test_a_folder_without_results(run: Run, tmp_path: Path) -> None:  # noqa: F811
     refused = run("report", tmp_path, "-o", tmp_path / "r.html")
-    assert refused.code == 2
+    assert refused.code == 3
     assert "holds no result set; run the experiment first" in refused.err
     assert not (tmp_path / "r.html").exists()
 

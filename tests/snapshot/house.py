@@ -72,7 +72,7 @@ def publish(method: str, settings: dict[str, Any], table: str, seed: int) -> str
         release = anonymizer.anonymize(read(table, schema), rng=seed)
     except FedanonError as error:
         return f"refused: {old_name(type(error).__name__)}\n"
-    claim = release.claim and {"dict": release.claim.to_dict(), "text": release.claim.describe()}
+    claim = release.claim and {"dict": release.claim.to_dict(), "text": release.promise}
     parts = {
         "published": steady_text(release.to_frame().to_csv(lineterminator="\n")),
         "classes": " ".join(map(str, release.classes.labels)),
