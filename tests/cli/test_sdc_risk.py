@@ -42,7 +42,8 @@ def survey(ward: Path, schema: Path) -> tuple[Path, Path]:
     rows = [f"{line},10,H{i // 2}" for i, line in enumerate(lines[1:])]
     ward.write_text("\n".join([f"{lines[0]},weight,flat", *rows]) + "\n")
     text = schema.read_text().replace('name = "ward"', 'name = "ward"\nweight = "weight"\nhousehold = "flat"')
-    text += '[attributes.weight]\nrole = "insensitive"\ntype = "numeric"\nrange = [1, 1000]\n[attributes.flat]\nrole = "identifying"\n'
+    text += '[attributes.weight]\nrole = "insensitive"\ntype = "numeric"\nrange = [1, 1000]\n'
+    text += '[attributes.flat]\nrole = "identifying"\n'
     schema.write_text(text)
     return ward, schema
 
