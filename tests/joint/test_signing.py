@@ -301,8 +301,8 @@ def test_a_node_whose_signature_cannot_be_read_is_left_out(configs: list[Config]
 #: starts `fedanon server run` with an app that hands out a key of its own in place of node 1's
 LYING_SERVER = '''
 import sys
-from fedanon.federated.deployment import bundle
-bundle.APP += """
+from fedanon.federated.deployment import folders
+folders.APP += """
 from fedanon.joint.masks import new_secret, public_key
 from fedanon.federated.joint_server import JointSession
 true, mine = JointSession.keys.fget, public_key(new_secret())
@@ -322,7 +322,7 @@ def test_deployed_nodes_refuse_a_server_that_swaps_a_key(tmp_path: Path) -> None
         server = found.start_server(prefix=[sys.executable, "-c", LYING_SERVER])
         for number in range(3):
             found.start_node(number)
-        assert server.wait(PATIENCE) == 2
+        assert server.wait(PATIENCE) == 5
         said = found.said("server.log")
         assert said.count("the key of number 1 has a signature for another run, number or key") == 3, said
         assert "0 of 3 nodes are left" in said
