@@ -40,8 +40,8 @@ except ModuleNotFoundError:
     raise ConfigError("A PDF needs ReportLab and matplotlib: pip install 'fedanon[report]'.") from None
 
 INK, SOFT, LINE, ACCENT, BAD, GOOD = "#1c2530", "#566270", "#d9dfe6", "#0b5f8f", "#a63a00", "#00694b"
-BACK = {"finding": "#e6f1f8", "note": "#f3f5f8", "warning": "#fdf0e6"}
-EDGE = {"finding": ACCENT, "note": SOFT, "warning": BAD}
+BACK = {"finding": "#e6f1f8", "note": "#f3f5f8", "warning": "#fdf0e6", "caution": "#fff4d1", "alarm": "#fde8ea"}
+EDGE = {"finding": ACCENT, "note": SOFT, "warning": BAD, "caution": "#805300", "alarm": "#b00020"}
 #: panels of a figure on one page
 PANELS = 9
 MARGIN = 50.0

@@ -68,7 +68,7 @@ def test_k_over_the_federation_is_said_not_to_be_enough(tmp_path: Path, code: st
     say = language(code)
     text = shown(path, code)
     assert text.count(say("limits.federation")) == 2, "first of all, and among what is not protected"
-    assert say("promise.k_federation", k=10) in text
+    assert say("promise.k_federation", k=10, unit=say("unit.records")) in text
     assert not re.findall(r"{\w+}", text), "all is filled in"
     short = read_result(written(tmp_path, [1, 3], joint=JOINT))
     assert short.failed
