@@ -1,7 +1,7 @@
 """A recount of a released CSV that shares no code with fedanon, and the sentences it denies.
 
-`recount` reads nothing but the released file (and, where people are to be counted, a list that names the person of every
-row). `contradictions` holds what a command or a report printed, and its JSON conclusion, against it.
+`recount` reads nothing but the released file and, where people are to be counted, a list that names the person of every
+row. `contradictions` holds what a command or a report printed, and its JSON conclusion, against it.
 """
 
 from __future__ import annotations
@@ -182,7 +182,8 @@ _EXPOSED = re.compile(
     rf"[`'“]?([\w. -]+?)[`'”]?: {_SHARE} of the published (people|records) \({_NUMBER} of {_NUMBER}\) are in a class"
 )
 _IN_CLASSES = re.compile(
-    rf"[`'“]?([\w.-]+)[`'”]? ?: in {_NUMBER} classes all have the same value.*?; {_SHARE} of the (people|records) are in one"
+    rf"[`'“]?([\w.-]+)[`'”]? ?: in {_NUMBER} classes all have the same value.*?; {_SHARE} of the "
+    r"(people|records) are in one"
 )
 _COUNTED = re.compile(rf"(?<![\w.]){_NUMBER} (people|rows|records|equivalence classes|suppressed rows)\b")
 #: words before a sentence that say it is not claimed
