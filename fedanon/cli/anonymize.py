@@ -147,8 +147,8 @@ def _limits(parameters: Mapping[str, Any]) -> tuple[str, ...]:
     if "epsilon" in parameters:
         return ("Not protected: several releases of the same people can be combined; their epsilons add up.",)
     return (
-        "Not protected: columns that are not quasi-identifiers are published as they are; people in a class who",
-        "share a sensitive value disclose it; several releases of the same people can be combined.",
+        "Not protected: columns that are not quasi-identifiers are published as they are; a class whose records",
+        "share a sensitive value discloses it; several releases of the same people can be combined.",
         "What is required bounds what a class discloses of the columns it names, and of no others."
         if parameters.get("require")
         else "With --require a class must also hold several values: l=2:COLUMN, t=0.3:COLUMN.",

@@ -33,7 +33,7 @@ def check(
 
     A manifest beside the file is compared with it. Exit code 4 if the manifest's claim, its hash, --k or --require does
     not hold. A claim that cannot be told from the file (people without --original, k over a federation) is left open.
-    --k and --require count rows; people are counted only with --original and a schema that names a person_id column.
+    --k and --require count rows; people whom a person_id column tells apart are counted only with --original.
     """
     with audited(audit, "check") as entry:
         entry |= {"release": release.name, "k": k, "require": require}

@@ -54,12 +54,12 @@ def print_checks(checks: Iterable[Check]) -> None:
         out.print(f"{check.name}: {check.text}", soft_wrap=True)
 
 
-def print_conclusion(conclusion: Conclusion) -> None:
-    """The headline, then a line per finding, in the words of the report."""
+def print_conclusion(conclusion: Conclusion, code: str = "en") -> None:
+    """The headline, then a line per finding, in the words of the report; ``code`` names the language."""
     from fedanon.report.privacy.headline import sentences, title
     from fedanon.report.privacy.language import language
 
-    out, say = console(), language("en")
+    out, say = console(), language(code)
     out.print(title(conclusion, say), style=LEVELS[conclusion.level])
     for text in sentences(conclusion, say):
         out.print(f"- {text.replace('`', chr(39))}", soft_wrap=True)

@@ -184,7 +184,7 @@ def privacy_report(source: Path, output: Path | None, pdf: Path | None, chosen: 
     if chosen.as_json:
         print_json(made.evidence)
     else:
-        print_conclusion(made.conclusion)
+        print_conclusion(made.conclusion, say.code)
         console().print(f"Report: {', '.join(map(str, written))}.")
     if failed:
         console(stderr=True).print(

@@ -25,6 +25,7 @@ FindingKind = Literal[
     "jointly_unique",
     "singled_out",
     "homogeneous",
+    "attack_gains",
     "federation_scope",
     "records_counted",
 ]
@@ -36,6 +37,9 @@ BREAKING = frozenset({"promise_broken", "file_changed", "check_failed"})
 #: class, and knowing that value gives nothing more away; beyond one row in twenty the other columns act as
 #: quasi-identifiers that no promise covers.
 MAX_UNIQUE = 0.05
+#: By how much an attack other than singling out may surely beat guessing before it is a finding: one try in five, as an
+#: attacker who is right more often than that puts a record at risk (:data:`fedanon.metrics.risk.RISK_THRESHOLD`).
+MAX_GAIN = 0.2
 #: Share of the people who may be in a class that has one single sensitive value. Each of them is exposed for certain,
 #: without being found, so one is too many.
 MAX_CERTAIN = 0.0
@@ -70,7 +74,7 @@ class ReleaseFinding:
     kind : what was found.
     columns : the columns it is about.
     model : the promise it is about.
-    reason : why a promise is open or records are counted, or the name of a check that failed.
+    reason : why a promise is open or records are counted, or the name of a check that failed or of an attack.
     portion : how many are concerned, of how many.
     share : the same as a share.
     baseline : the share there would be without the release, for an attack.
@@ -145,13 +149,15 @@ def conclude(
     failed : what was found beside the promises, such as that the file was changed.
     """
     exposure = exposure or measure_exposure(view)
+    tried = list(attacks)
     noise = any(isinstance(verdict.model, Mechanism) for verdict in verdicts)
     findings = [
         *failed,
         *_promises(verdicts),
         *_columns(exposure, noise=noise),
-        *_attacks(attacks),
+        *_singled_out(tried),
         *_certain(exposure),
+        *_gains(tried),
         *_records(view),
     ]
     level = grade(findings, promised=bool(verdicts))
@@ -195,10 +201,18 @@ def _columns(exposure: Exposure, *, noise: bool) -> Iterator[ReleaseFinding]:
         yield ReleaseFinding(kind="jointly_unique", portion=exposure.unique, share=exposure.unique.share)
 
 
-def _attacks(attacks: Iterable[AttackOutcome]) -> Iterator[ReleaseFinding]:
+def _singled_out(attacks: Sequence[AttackOutcome]) -> Iterator[ReleaseFinding]:
     for one in attacks:
         if one.attack == "singling_out" and one.rate > MAX_UNIQUE and one.low > one.baseline:
             yield ReleaseFinding(kind="singled_out", share=one.rate, baseline=one.baseline)
+
+
+def _gains(attacks: Sequence[AttackOutcome]) -> Iterator[ReleaseFinding]:
+    # singling out and homogeneous classes are findings of their own
+    others = [one for one in attacks if one.attack not in ("singling_out", "homogeneity")]
+    for one in sorted(others, key=lambda one: one.baseline - one.low):
+        if one.low - one.baseline > MAX_GAIN:
+            yield ReleaseFinding(kind="attack_gains", reason=one.attack, share=one.rate, baseline=one.baseline)
 
 
 def _certain(exposure: Exposure) -> Iterator[ReleaseFinding]:

@@ -32,11 +32,12 @@ class Bullets:
 
 @dataclass(frozen=True)
 class Note:
-    """A text set apart; how grave it is shows in its title, not by color alone."""
+    """A text set apart, ``large`` to be read first; how grave it is shows in its title, not by color alone."""
 
     title: str
     texts: tuple[str, ...]
     kind: NoteKind = "note"
+    large: bool = False
 
 
 @dataclass(frozen=True)

@@ -132,7 +132,8 @@ class _Writer:
     def _(self, block: Note, level: int) -> list[Any]:
         mark = "• " if len(block.texts) > 1 else ""
         texts = [_text(f"{mark}{' '.join(text.split())}") for text in block.texts]
-        rows = [[_text(block.title.upper(), size=7.5, font="Sans-Bold", color=EDGE[block.kind])], *([t] for t in texts)]
+        title, size = (block.title, 12.0) if block.large else (block.title.upper(), 7.5)
+        rows = [[_text(title, size=size, font="Sans-Bold", color=EDGE[block.kind])], *([t] for t in texts)]
         looks = [
             ("BACKGROUND", (0, 0), (-1, -1), BACK[block.kind]),
             ("LINEBEFORE", (0, 0), (0, -1), 3, EDGE[block.kind]),

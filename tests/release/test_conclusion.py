@@ -116,13 +116,15 @@ def test_records_are_not_people() -> None:
     assert (found.level, found.unit, kinds(found)) == ("kept_but", "records", ["records_counted"])
 
 
-def test_singling_out_is_a_finding_only_if_it_beats_guessing() -> None:
+def test_an_attack_is_a_finding_only_if_it_beats_guessing() -> None:
     release = release_of(frame())
     for tried, expected in [
         (Tried("singling_out", 1.0, 0.0, 0.99), ["singled_out"]),
         (Tried("singling_out", 0.5, 0.5, 0.48), []),
         (Tried("singling_out", 0.01, 0.0, 0.005), []),
-        (Tried("record_linkage", 1.0, 0.0, 0.99), []),
+        (Tried("record_linkage", 1.0, 0.0, 0.99), ["attack_gains"]),
+        (Tried("record_linkage", 0.2, 0.1, 0.15), []),
+        (Tried("homogeneity", 1.0, 0.0, 0.99), []),
     ]:
         assert kinds(conclude(release, verified_claim(release), attacks=[tried])) == expected
 

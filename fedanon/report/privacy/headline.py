@@ -25,7 +25,7 @@ LOOKS: dict[Level, NoteKind] = {
 def headline(conclusion: Conclusion, say: Language) -> Note:
     """The first block of a report."""
     texts = (*sentences(conclusion, say), say("conclusion.evidence"))
-    return Note(title(conclusion, say), texts, LOOKS[conclusion.level])
+    return Note(title(conclusion, say), texts, LOOKS[conclusion.level], large=True)
 
 
 def title(conclusion: Conclusion, say: Language) -> str:
@@ -57,6 +57,8 @@ def finding_text(finding: ReleaseFinding, conclusion: Conclusion, say: Language)
         key = "finding.promise_short"
     elif finding.kind == "promise_not_checked":
         reason = say(f"doubt.{reason}")
+    elif finding.kind == "attack_gains" and say.knows(f"attack.{reason}"):
+        reason = say(f"attack.{reason}")
     portion = finding.portion
     return say(
         key,
