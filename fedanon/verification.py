@@ -16,25 +16,29 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal
 
+import pandas as pd
+
 from fedanon._version import __version__
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.data.hierarchy import MISSING
 from fedanon.data.readers import read_table
 from fedanon.data.schema import Categorical, Schema
-from fedanon.data.table import Table
+from fedanon.data.table import Table, texts
 from fedanon.errors import ConfigError, FedanonError, PrivacyViolationError
 from fedanon.fields import build
 from fedanon.io.manifest import Manifest, file_sha256
-from fedanon.io.parquet import is_parquet
+from fedanon.io.parquet import is_parquet, read_columns
 from fedanon.io.parquet_source import ParquetSource
 from fedanon.io.release_file import read_release, write_release
 from fedanon.metrics import evaluate, evaluate_view
 from fedanon.metrics.information_loss import truthfulness
 from fedanon.privacy.base import PrivacyModel
+from fedanon.release.conclusion import Conclusion, ReleaseFinding, conclude
+from fedanon.release.exposure import measure_exposure
 from fedanon.release.reconstruction import reconstruct
 from fedanon.release.release import Release
 from fedanon.release.verdicts import Promise, Verdict, claimed_models, evaluate_claim
-from fedanon.release.view import FileView
+from fedanon.release.view import FileView, PublishedView
 from fedanon.sdc.methods.pipeline import Pipeline
 
 DOUBTS = {
@@ -44,6 +48,8 @@ DOUBTS = {
     "population": "not checked: the population file is not at hand",
     "mechanism": "not checked: it is a promise about how the release is made, which no file can show",
 }
+#: the check whether the file is the one that was written
+HASH = "hash of the file"
 #: the sizes a manifest names
 SIZES = {"rows": "rows", "suppressed": "suppressed rows", "classes": "equivalence classes"}
 
@@ -76,23 +82,37 @@ def with_known_facts(view: FileView, table: Table | None, manifest: Manifest | N
     return known if table is None or not has_rows_of(view, table, manifest) else replace(known, persons=table.persons)
 
 
+def carried_columns(view: PublishedView, path: Path | None) -> Iterator[pd.Series[Any]]:
+    """The columns that are carried along, one at a time: as the view holds them, else from a Parquet file."""
+    quasi = {attribute.name for attribute in view.schema.quasi_identifiers}
+    for name in view.schema.published:
+        if name in view.passthrough:
+            yield view.passthrough[name]
+        elif name not in quasi and path is not None:
+            yield texts(read_columns(path, [name])[name])
+
+
 # ---- the file, and what it promises --------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class CheckedRelease:
-    """A released file of which no promise is broken.
+    """What was found in a released file.
 
     Parameters
     ----------
-    metrics : what it costs and risks, by name.
-    claim : of the manifest beside it, whose hash is that of the file; None without a manifest.
+    metrics : what it costs and risks, by name; none if the file is not the one that was written.
+    claim : of the manifest beside it, and whether its hash is that of the file; None without a manifest.
     verdicts : on what was required and claimed; some may be left open.
+    conclusion : what is to be said first.
+    violation : how it breaks what is promised; empty if it does not.
     """
 
     metrics: dict[str, Any]
     claim: dict[str, Any] | None
     verdicts: list[Verdict]
+    conclusion: Conclusion
+    violation: str = ""
 
     @property
     def checks(self) -> list[Check]:
@@ -100,9 +120,10 @@ class CheckedRelease:
         return [_of_verdict(verdict) for verdict in self.verdicts]
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON: the metrics, the claim and, if there are any, the promises left open with the reason."""
+        """For JSON: the metrics, the claim, the promises left open with the reason if there are any, the conclusion."""
         left = {check.name: check.text for check in self.checks if check.outcome == "open"}
-        return {**self.metrics, "manifest": self.claim, **({"open": left} if left else {})}
+        more = {"open": left} if left else {}
+        return {**self.metrics, "manifest": self.claim, **more, "conclusion": self.conclusion.to_dict()}
 
 
 def check_release(
@@ -117,9 +138,21 @@ def check_release(
     required : what every class has to satisfy beside what the manifest claims.
     table : the original, to count people and to measure loss, truth and linkage.
     """
+    found = inspect_release(path, schema, required=required, table=table)
+    if found.violation:
+        raise PrivacyViolationError(found.violation)
+    return found
+
+
+def inspect_release(
+    path: Path, schema: Schema, *, required: Sequence[PrivacyModel] = (), table: Table | None = None
+) -> CheckedRelease:
+    """Measure a released file as :func:`check_release` does, and report what it breaks instead of raising."""
     manifest = Manifest.beside(path)
     if manifest is not None and not manifest.is_of_file:
-        raise PrivacyViolationError(f"The file {path.name} is not the one its manifest describes (SHA-256 differs).")
+        changed = Conclusion("broken", findings=(ReleaseFinding(kind="file_changed"),))
+        said = f"The file {path.name} is not the one its manifest describes (SHA-256 differs)."
+        return CheckedRelease({}, {"verified_hash": False, **manifest.claim}, [], changed, said)
     models = [*required, *(claimed_models(manifest.claim) if manifest else [])]
     view = read_release(path, schema, also={getattr(model, "column", "") for model in models})
     view = with_known_facts(view, table, manifest)
@@ -133,10 +166,10 @@ def check_release(
     if table is not None and (manifest is None or manifest.keeps_order):
         metrics |= evaluate(table, reconstruct(view, table), ORIGINAL_METRICS)
     verdicts = evaluate_promises(view, manifest, required)
-    for verdict in verdicts:
-        if verdict.holds is False:
-            raise PrivacyViolationError(f"The release does not keep {verdict.name}: {verdict.reason}.")
-    return CheckedRelease(metrics, None if manifest is None else {"verified_hash": True, **manifest.claim}, verdicts)
+    conclusion = conclude(view, verdicts, exposure=measure_exposure(view, carried_columns(view, path)))
+    broken = (f"The release does not keep {v.name}: {v.reason}." for v in verdicts if v.holds is False)
+    claim = None if manifest is None else {"verified_hash": True, **manifest.claim}
+    return CheckedRelease(metrics, claim, verdicts, conclusion, next(broken, ""))
 
 
 # ---- the manifest, point by point ----------------------------------------------------------------
@@ -175,7 +208,7 @@ class Verification:
     def checks(self, *, rebuild: bool) -> Iterator[Check]:
         """All checks in order; what an error makes impossible is a failed check."""
         parts: list[tuple[str, Callable[[], Iterator[Check]]]] = [
-            ("hash of the file", self._file),
+            (HASH, self._file),
             ("schema", self._schemas),
             ("file", self._sizes),
             ("claim", self._claims),
@@ -194,7 +227,7 @@ class Verification:
 
     def _file(self) -> Iterator[Check]:
         good, bad = "the file is the one that was written", "SHA-256 differs: the file is not the one that was written"
-        yield _check("hash of the file", self.manifest.is_of_file, good, bad)
+        yield _check(HASH, self.manifest.is_of_file, good, bad)
 
     def _schemas(self) -> Iterator[Check]:
         stated = str(self.manifest.document["schema_sha256"])
@@ -241,9 +274,27 @@ class Verification:
     def _claims(self) -> Iterator[Check]:
         if not self.models:
             yield Check("claim", "open", "the manifest promises nothing")
+        yield from (_of_verdict(verdict) for verdict in self._verdicts)
+
+    @cached_property
+    def _known(self) -> FileView:
+        """The file with what the original says of it."""
         table = None if self.original is None else self._origin[0]
-        for verdict in evaluate_promises(with_known_facts(self.released, table, self.manifest), self.manifest):
-            yield _of_verdict(verdict)
+        return with_known_facts(self.released, table, self.manifest)
+
+    @cached_property
+    def _verdicts(self) -> list[Verdict]:
+        return evaluate_promises(self._known, self.manifest)
+
+    def conclude(self, checks: Sequence[Check]) -> Conclusion:
+        """What is to be said first, after these checks; what cannot be read is broken."""
+        failed = [_failure(check) for check in checks if check.outcome == "fail"]
+        try:
+            names = {verdict.name for verdict in self._verdicts}
+            beside = [finding for finding in failed if finding.reason not in names]
+            return conclude(self._known, self._verdicts, failed=beside)
+        except FedanonError as error:
+            return Conclusion("broken", findings=tuple(failed or [_failure(Check("file", "fail", str(error)))]))
 
     # ---- the original ---------------------------------------------------------------------------
 
@@ -310,6 +361,12 @@ def _of_verdict(verdict: Verdict) -> Check:
         return Check(verdict.name, "open", DOUBTS[verdict.doubt])
     total = f"{verdict.classes:,} classes"
     return _check(verdict.name, verdict.holds, f"holds for {total}", f"{verdict.broken:,} of {total} break it")
+
+
+def _failure(check: Check) -> ReleaseFinding:
+    if check.name == HASH:
+        return ReleaseFinding(kind="file_changed")
+    return ReleaseFinding(kind="check_failed", reason=check.name)
 
 
 def _with_missing(declared: Schema, held: Schema | None) -> Schema:

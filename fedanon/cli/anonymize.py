@@ -14,13 +14,15 @@ import typer
 
 from fedanon.cli import options
 from fedanon.cli.audit import AuditFile, audited
-from fedanon.cli.output import console, print_json, print_table
+from fedanon.cli.output import console, print_conclusion, print_json, print_table
 from fedanon.cli.runs import make_anonymizer, run
 from fedanon.errors import ConfigError
 
 if TYPE_CHECKING:
     from fedanon.anonymizers.base import Anonymizer
     from fedanon.data.table import Table
+    from fedanon.io.parquet_source import ParquetSource
+    from fedanon.release.conclusion import Conclusion
     from fedanon.release.release import Release
 
 
@@ -51,25 +53,26 @@ def anonymize(
     anonymizer = make_anonymizer(method, k, {**options.parse_settings(settings), **more})
     with audited(audit, "anonymize") as entry:
         entry |= {"method": method, "parameters": asdict(anonymizer), "seed": seed}
-        table, write = _read(source, output, anonymizer)
+        table, write, streamed = _read(source, output, anonymizer)
         with search_progress():
             release, result = run(anonymizer, table, seed)
-        entry |= _logged(release, result)
+        conclusion = _conclude(release, streamed)
+        entry |= _logged(release, result) | {"conclusion": conclusion.level}
         if output is not None:
             # ranges that were read off the data are values of the data
             write(release, table, output, with_schema=source.quasi is None)
             result["output"] = str(output)
             entry |= {"output": output.name, "output_sha256": file_sha256(output)}
     if as_json:
-        print_json(result)
+        print_json(result | {"conclusion": conclusion.to_dict()})
     else:
-        _report(result)
+        _report(result, conclusion)
 
 
 def _read(
     source: options.TableSource, output: Path | None, anonymizer: Anonymizer
-) -> tuple[Table, Callable[..., Path]]:
-    """The table, and how its release is written."""
+) -> tuple[Table, Callable[..., Path], ParquetSource | None]:
+    """The table, how its release is written, and the file it was read from if that holds more columns."""
     from fedanon.io.parquet import is_parquet
     from fedanon.io.release_file import write_release
 
@@ -77,8 +80,21 @@ def _read(
     if file is not None and is_parquet(file) and is_parquet(output) and source.dataset is None and source.node is None:
         columns = options.parquet_source(file, source.schema, source.quasi)
         policy: Any = source.missing or "error"
-        return columns.table(missing=policy, also=_columns_of(anonymizer)), partial(write_release, source=columns)
-    return source.load(), write_release
+        table = columns.table(missing=policy, also=_columns_of(anonymizer))
+        return table, partial(write_release, source=columns), columns
+    return source.load(), write_release, None
+
+
+def _conclude(release: Release, streamed: ParquetSource | None) -> Conclusion:
+    """What is to be said first of a release, which has passed the gate."""
+    from fedanon.release.conclusion import conclude
+    from fedanon.release.exposure import measure_exposure
+    from fedanon.release.verdicts import verified_claim
+    from fedanon.verification import carried_columns
+
+    whole, path = (release, None) if streamed is None else (streamed.widened(release), streamed.path)
+    exposure = measure_exposure(whole, carried_columns(whole, path))
+    return conclude(whole, verified_claim(release), exposure=exposure)
 
 
 def _logged(release: Release, result: dict[str, Any]) -> dict[str, Any]:
@@ -107,11 +123,12 @@ def asked_of_classes(k: int | None, require: str | None) -> tuple[int | None, di
     return k if wanted is None else wanted, {"require": rest} if rest else {}
 
 
-def _report(result: dict[str, Any]) -> None:
+def _report(result: dict[str, Any], conclusion: Conclusion) -> None:
     from fedanon.metrics import METRICS
 
     rows = [(METRICS[name].title if name in METRICS else name, value) for name, value in _numbers(result)]
     print_table(f"{result['method']} on {result['n']:,} rows", ["metric", "value"], rows)
+    print_conclusion(conclusion)
     out = console()
     claim = result["claim"]
     out.print(f"Verified: {claim}." if claim else "No promise is made about this release.")
@@ -130,8 +147,8 @@ def _limits(parameters: Mapping[str, Any]) -> tuple[str, ...]:
     if "epsilon" in parameters:
         return ("Not protected: several releases of the same people can be combined; their epsilons add up.",)
     return (
-        "Not protected: columns that are not quasi-identifiers are published as they are; people in a class who",
-        "share a sensitive value disclose it; several releases of the same people can be combined.",
+        "Not protected: columns that are not quasi-identifiers are published as they are; a class whose records",
+        "share a sensitive value discloses it; several releases of the same people can be combined.",
         "What is required bounds what a class discloses of the columns it names, and of no others."
         if parameters.get("require")
         else "With --require a class must also hold several values: l=2:COLUMN, t=0.3:COLUMN.",

@@ -9,7 +9,8 @@ import typer
 
 from fedanon.cli import options
 from fedanon.cli.audit import AuditFile, audited
-from fedanon.cli.output import console, print_checks, print_json, print_table
+from fedanon.cli.output import console, print_checks, print_conclusion, print_json, print_table
+from fedanon.errors import PrivacyViolationError
 
 if TYPE_CHECKING:
     from fedanon.verification import CheckedRelease
@@ -30,19 +31,21 @@ def check(
 ) -> None:
     """Check a release: class sizes and risks from the file alone; with --original also loss, truth and linkage.
 
-    A manifest beside the file is compared with it. Exit code 2 if the manifest's claim, its hash, --k or --require does
+    A manifest beside the file is compared with it. Exit code 4 if the manifest's claim, its hash, --k or --require does
     not hold. A claim that cannot be told from the file (people without --original, k over a federation) is left open.
-    --k and --require count rows; people are counted only with --original and a schema that names a person_id column.
+    --k and --require count rows; people whom a person_id column tells apart are counted only with --original.
     """
     with audited(audit, "check") as entry:
         entry |= {"release": release.name, "k": k, "require": require}
         checked = _checked(release, schema, original, k, require, missing, encoding)
-        result = checked.to_dict()
-        entry |= {"classes": result["classes"], "k_reached": result["k_reached"], "manifest": result["manifest"]}
-    if as_json:
-        print_json({"release": str(release), **result})
-    else:
-        _report(release, checked)
+        entry |= {name: checked.metrics.get(name) for name in ("classes", "k_reached")}
+        entry |= {"manifest": checked.claim, "conclusion": checked.conclusion.level}
+        if as_json:
+            print_json({"release": str(release), **checked.to_dict()})
+        else:
+            _report(release, checked)
+        if checked.violation:
+            raise PrivacyViolationError(checked.violation)
 
 
 def _checked(
@@ -54,26 +57,30 @@ def _checked(
     missing: str | None,
     encoding: str,
 ) -> CheckedRelease:
-    """What was found; raise if anything does not hold."""
+    """What was found."""
     from fedanon.data.schema import Schema
     from fedanon.privacy.models.k_anonymity import KAnonymity
     from fedanon.privacy.requirements import parse_requirements
-    from fedanon.verification import check_release
+    from fedanon.verification import inspect_release
 
     table = None
     if original is not None:
         source = options.TableSource(file=original, schema=schema, missing=missing, encoding=encoding)
         table = source.load(also=())
     required = [*([] if k is None else [KAnonymity(k=k)]), *parse_requirements(require or "")]
-    return check_release(release, Schema.read(schema), required=required, table=table)
+    return inspect_release(release, Schema.read(schema), required=required, table=table)
 
 
 def _report(release: Path, checked: CheckedRelease) -> None:
     from fedanon.metrics import METRICS
 
     rows = [(METRICS[n].title if n in METRICS else n, v) for n, v in checked.metrics.items()]
-    print_table(str(release.name), ["metric", "value"], rows)
+    if rows:
+        print_table(str(release.name), ["metric", "value"], rows)
     print_checks(checked.checks)
+    print_conclusion(checked.conclusion)
+    if checked.violation:
+        return
     out = console()
     left = sum(check.outcome == "open" for check in checked.checks)
     if checked.claim is None:

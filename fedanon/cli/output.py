@@ -9,9 +9,17 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from fedanon.release.conclusion import Conclusion
     from fedanon.verification import Check
 
 COLORS = {"pass": "green", "fail": "bold red", "open": "yellow"}
+LEVELS = {
+    "broken": "bold red",
+    "not_checked": "bold yellow",
+    "kept_but": "bold yellow",
+    "nothing_promised": "bold yellow",
+    "kept": "bold green",
+}
 
 
 def print_json(value: Any) -> None:
@@ -44,6 +52,17 @@ def print_checks(checks: Iterable[Check]) -> None:
     for check in checks:
         out.print(check.outcome, style=COLORS[check.outcome], end="  ")
         out.print(f"{check.name}: {check.text}", soft_wrap=True)
+
+
+def print_conclusion(conclusion: Conclusion, code: str = "en") -> None:
+    """The headline, then a line per finding, in the words of the report; ``code`` names the language."""
+    from fedanon.report.privacy.headline import sentences, title
+    from fedanon.report.privacy.language import language
+
+    out, say = console(), language(code)
+    out.print(title(conclusion, say), style=LEVELS[conclusion.level])
+    for text in sentences(conclusion, say):
+        out.print(f"- {text.replace('`', chr(39))}", soft_wrap=True)
 
 
 def print_markdown(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

@@ -10,13 +10,17 @@ import typer
 
 from fedanon.cli import options
 from fedanon.cli.audit import AuditFile, audited
-from fedanon.cli.output import console
+from fedanon.cli.output import console, print_conclusion, print_json
 from fedanon.errors import ConfigError, DataError, PrivacyViolationError
 
 if TYPE_CHECKING:
+    from fedanon.release.conclusion import Conclusion
     from fedanon.report.document import Document
     from fedanon.report.privacy.evidence import ReleaseEvidence
     from fedanon.report.privacy.language import Language
+
+#: the page, unless -o names another
+PAGE = Path("report.html")
 
 Results = Annotated[
     list[Path],
@@ -26,9 +30,10 @@ Results = Annotated[
 
 def report(
     results: Results,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The page (HTML); with --privacy also .pdf.")] = Path(
-        "report.html"
-    ),
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="The page (HTML), report.html by default; with --privacy also .pdf."),
+    ] = None,
     pdf: Annotated[Path | None, typer.Option(help="Also write a PDF.")] = None,
     figures: Annotated[Path | None, typer.Option(help="Also write every figure into this folder, PNG and SVG.")] = None,
     title: Annotated[str | None, typer.Option(help="Title of the report; that of the experiment by default.")] = None,
@@ -50,13 +55,16 @@ def report(
     missing: options.Missing = None,
     encoding: options.Encoding = "utf-8",
     audit: AuditFile = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="With --privacy: print the evidence as JSON; no page unless -o names one.")
+    ] = False,
 ) -> None:
     """One self-contained page about the results of experiments: findings, figures, tables, provenance.
 
     It can be mailed or put on a server as it is; it loads nothing. Several folders become one page.
 
     With --privacy: the risks of a released file (CSV or .parquet, with its manifest beside it), or of a federation (the
-    JSON of `fedanon simulate --json` or of a server, or a folder with one), for a data protection officer. Exit code 2
+    JSON of `fedanon simulate --json` or of a server, or a folder with one), for a data protection officer. Exit code 4
     if a promise does not hold on the file; the report is written all the same.
     """
     if privacy:
@@ -73,10 +81,13 @@ def report(
             encoding=encoding,
             title=title,
             audit=audit,
+            as_json=as_json,
         )
         privacy_report(results[0], output, pdf, chosen)
         return
-    _experiments(results, output, pdf, figures, title)
+    if as_json:
+        raise ConfigError("--json goes with --privacy.")
+    _experiments(results, output or PAGE, pdf, figures, title)
 
 
 def _experiments(results: list[Path], output: Path, pdf: Path | None, figures: Path | None, title: str | None) -> None:
@@ -133,13 +144,26 @@ class PrivacyOptions:
     encoding: str
     title: str | None
     audit: Path | None
+    as_json: bool
 
 
-def privacy_report(source: Path, output: Path, pdf: Path | None, chosen: PrivacyOptions) -> None:
-    """Write the report as HTML or PDF, by the name of ``output``; exit code 2 if a promise does not hold."""
+@dataclass(frozen=True)
+class PrivacyReport:
+    """A report that is ready to be written: the page, its evidence as data, what it concludes, and what is logged."""
+
+    document: Document
+    evidence: dict[str, Any]
+    conclusion: Conclusion
+    facts: dict[str, Any]
+
+
+def privacy_report(source: Path, output: Path | None, pdf: Path | None, chosen: PrivacyOptions) -> None:
+    """Write the report as HTML or PDF, by the name of ``output``; fail if a promise does not hold."""
     from fedanon.report.privacy.language import language
 
-    if output.suffix.lower() not in (".html", ".htm", ".pdf"):
+    if output is None and not chosen.as_json:
+        output = PAGE
+    if output is not None and output.suffix.lower() not in (".html", ".htm", ".pdf"):
         raise ConfigError("The report must be a file that ends in .html or .pdf.")
     say = language(chosen.language)
     if _is_experiment(source):
@@ -150,15 +174,18 @@ def privacy_report(source: Path, output: Path, pdf: Path | None, chosen: Privacy
     with audited(chosen.audit, "report") as entry:
         entry |= {"source": source.name, "language": say.code}
         of_federation = source.is_dir() or source.suffix.lower() == ".json"
-        document, failed, facts = (
-            _of_federation(source, say, chosen) if of_federation else _of_release(source, say, chosen)
-        )
-        entry |= facts | {"outcome": "failed" if failed else "done"}
-        written = [output, *([pdf] if pdf else [])]
+        made = _of_federation(source, say, chosen) if of_federation else _of_release(source, say, chosen)
+        failed = made.conclusion.level == "broken"
+        entry |= made.facts | {"conclusion": made.conclusion.level, "outcome": "failed" if failed else "done"}
+        written = [path for path in (output, pdf) if path is not None]
         for path in written:
-            _write(document, path)
+            _write(made.document, path)
         entry["written"] = [path.name for path in written]
-    console().print(f"Report: {', '.join(map(str, written))}.")
+    if chosen.as_json:
+        print_json(made.evidence)
+    else:
+        print_conclusion(made.conclusion, say.code)
+        console().print(f"Report: {', '.join(map(str, written))}.")
     if failed:
         console(stderr=True).print(
             "A promise does not hold, or the file was changed; the report says which.", style="red"
@@ -179,18 +206,16 @@ def _is_experiment(source: Path) -> bool:
         return False
 
 
-def _of_release(source: Path, say: Language, chosen: PrivacyOptions) -> tuple[Document, bool, dict[str, Any]]:
+def _of_release(source: Path, say: Language, chosen: PrivacyOptions) -> PrivacyReport:
+    from fedanon.report.privacy.evidence_json import describe_release
     from fedanon.report.privacy.release_report import release_report
 
     evidence = _evidence(source, say, chosen)
     attacks = evidence.attacked(_tell) if chosen.attacks else None
     document = release_report(evidence, say, attacks=attacks, title=chosen.title)
     verdicts = {verdict.name: verdict.holds for verdict in evidence.verdicts}
-    return (
-        document,
-        evidence.failed,
-        {"sha256": evidence.sha256, "k_reached": evidence.released.smallest_class, "promises": verdicts},
-    )
+    facts = {"sha256": evidence.sha256, "k_reached": evidence.released.smallest_class, "promises": verdicts}
+    return PrivacyReport(document, describe_release(evidence, attacks), evidence.conclusion(attacks), facts)
 
 
 def _evidence(source: Path, say: Language, chosen: PrivacyOptions) -> ReleaseEvidence:
@@ -224,7 +249,8 @@ def _evidence(source: Path, say: Language, chosen: PrivacyOptions) -> ReleaseEvi
     )
 
 
-def _of_federation(source: Path, say: Language, chosen: PrivacyOptions) -> tuple[Document, bool, dict[str, Any]]:
+def _of_federation(source: Path, say: Language, chosen: PrivacyOptions) -> PrivacyReport:
+    from fedanon.report.privacy.evidence_json import describe_federation
     from fedanon.report.privacy.federation_report import federation_report
     from fedanon.report.privacy.federation_result import read_result
 
@@ -233,7 +259,8 @@ def _of_federation(source: Path, say: Language, chosen: PrivacyOptions) -> tuple
         raise ConfigError(f"--{', --'.join(given)} goes with a released file, not with the result of a federation.")
     result = read_result(source)
     facts = {"sha256": result.sha256, "hospitals": len(result.nodes), "method": result.method}
-    return federation_report(result, say, title=chosen.title), result.failed, facts
+    document = federation_report(result, say, title=chosen.title)
+    return PrivacyReport(document, describe_federation(result), result.conclusion(), facts)
 
 
 def _write(document: Document, path: Path) -> None:

@@ -9,11 +9,12 @@ import typer
 
 from fedanon.cli import options
 from fedanon.cli.audit import AuditFile, audited
-from fedanon.cli.output import console, print_checks, print_json
+from fedanon.cli.output import console, print_checks, print_conclusion, print_json
 from fedanon.errors import ConfigError, PrivacyViolationError
 
 if TYPE_CHECKING:
     from fedanon.io.manifest import Manifest
+    from fedanon.release.conclusion import Conclusion
     from fedanon.verification import Check
 
 
@@ -29,7 +30,7 @@ def verify(
     audit: AuditFile = None,
     as_json: options.Json = False,
 ) -> None:
-    """Verify a release by its manifest: hashes, sizes and every claim; exit code 2 if any check fails.
+    """Verify a release by its manifest: hashes, sizes and every claim; exit code 4 if any check fails.
 
     The schema is taken from the manifest. What cannot be told from the file (people without --original, k over a
     federation) is left open and said so.
@@ -43,14 +44,19 @@ def verify(
         found = _manifest(manifest, release)
         entry |= {"manifest": found.path.name, "expected_sha256": found.expected_sha256}
         declared = None if schema is None else Schema.read(schema)
-        checks = list(Verification(found, declared, original, encoding).checks(rebuild=rebuild))
+        verification = Verification(found, declared, original, encoding)
+        checks = list(verification.checks(rebuild=rebuild))
+        conclusion = verification.conclude(checks)
         failed = [check.name for check in checks if check.outcome == "fail"]
         entry |= {"checks": {check.name: check.outcome for check in checks}, "outcome": "failed" if failed else "done"}
+        entry["conclusion"] = conclusion.level
     if as_json:
-        print_json({"manifest": str(found.path), "verified": not failed, "checks": [vars(check) for check in checks]})
+        lines = [vars(check) for check in checks]
+        said = {"verified": conclusion.level != "broken", "conclusion": conclusion.to_dict(), "checks": lines}
+        print_json({"manifest": str(found.path), **said})
     else:
-        _report(found, checks, failed)
-    if failed:
+        _report(found, checks, failed, conclusion)
+    if conclusion.level == "broken":
         raise typer.Exit(PrivacyViolationError.exit_code)
 
 
@@ -61,9 +67,10 @@ def _manifest(path: Path, release: Path | None) -> Manifest:
     return beside or Manifest.read(path, release)
 
 
-def _report(manifest: Manifest, checks: list[Check], failed: list[str]) -> None:
+def _report(manifest: Manifest, checks: list[Check], failed: list[str], conclusion: Conclusion) -> None:
     out = console()
     print_checks(checks)
+    print_conclusion(conclusion)
     left = sum(check.outcome == "open" for check in checks)
     more = f"; {left} left open" if left else ""
     name = manifest.release.name

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedanon._version import __version__
+from fedanon.data.schema import Unit
 from fedanon.errors import ConfigError
 from fedanon.federated import wire
 from fedanon.federated.server import FederatedRun
@@ -31,13 +32,15 @@ OnRound = Callable[[dict[str, Any]], None]
 
 @dataclass(frozen=True)
 class Simulation:
-    """Result of a simulated run: settings, curves, final scores, the nodes' metrics, and who was malicious."""
+    """Result of a simulated run: settings, curves, final scores, the nodes' metrics, who was malicious, and whether
+    people or records were counted."""
 
     settings: RunSettings
     outcome: RunResult
     engine: Engine
     seconds: float
     malicious: list[int] = field(default_factory=list)
+    unit: Unit = "records"
 
     def to_dict(self) -> dict[str, Any]:
         """One JSON object with everything a paper needs."""
@@ -55,6 +58,7 @@ class Simulation:
             **{name: value for name, value in last.items() if name != "round"},
             **metrics,
             "linkage": metrics.get("linkage_expected_share"),
+            "counted": self.unit,
             "n_train": sum(sizes),
             "n_test": sum(f.n_test for f in facts.values()),
             "facts": {str(number): facts[number].to_dict() for number in sorted(facts)},
@@ -97,7 +101,7 @@ def simulate(
             grid, settings, checkpoints=store, score=test.scores, on_round=on_round, forgetful=True
         ),
     )
-    return Simulation(settings, outcome, engine, time.perf_counter() - start)
+    return Simulation(settings, outcome, engine, time.perf_counter() - start, unit=nodes[0].unit)
 
 
 def simulate_nodes(
@@ -127,7 +131,7 @@ def simulate_nodes(
     grid = LocalGrid(client_app(prepared=nodes), settings, len(nodes))
     run = FederatedRun(grid, settings, checkpoints=_store(checkpoints), score=test.scores, on_round=on_round)
     outcome = run.run()
-    return Simulation(settings, outcome, "local", time.perf_counter() - begun, numbers)
+    return Simulation(settings, outcome, "local", time.perf_counter() - begun, numbers, nodes[0].unit)
 
 
 def _store(folder: Path | None) -> Checkpoints | None:

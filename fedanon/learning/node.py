@@ -72,6 +72,8 @@ class Node:
         #: a malicious node of a simulation adds no noise for anybody's sake
         self.malicious = False
         self.encoding = Encoding.from_schema(table.schema, features=settings.features)
+        #: what its release counts: people where the schema says who is who, else records
+        self.unit = table.schema.unit
         self._table = table
         self.state = LocalState()
         self._test_states = LocalState(), LocalState()

@@ -17,7 +17,7 @@ import pandas as pd
 
 from fedanon.data.cells import Cells, parse_cells
 from fedanon.data.groups import Groups
-from fedanon.data.schema import Schema
+from fedanon.data.schema import Schema, Unit
 from fedanon.types import BoolArray, IndexArray, IntArray
 
 
@@ -75,6 +75,11 @@ class PublishedView:
     def knows_people(self) -> bool:
         """Whether what the schema counts can be counted: not people whom ``person_id`` tells apart elsewhere."""
         return self.persons is not None or self.schema.person_id is None
+
+    @property
+    def unit(self) -> Unit:
+        """What is counted here: people where the schema says who is who and the view knows it too, else records."""
+        return self.schema.unit if self.knows_people else "records"
 
     @property
     def class_cells(self) -> dict[str, Cells]:

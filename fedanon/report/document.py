@@ -12,6 +12,8 @@ from typing import Literal
 from fedanon.report.charts import Panel
 
 Tone = Literal["", "good", "bad"]
+#: how grave a text that is set apart is: an alarm is red, a caution amber, a finding blue
+NoteKind = Literal["finding", "note", "warning", "caution", "alarm"]
 
 
 @dataclass(frozen=True)
@@ -30,11 +32,12 @@ class Bullets:
 
 @dataclass(frozen=True)
 class Note:
-    """A text set apart; a warning is recognizable by its title, not by color alone."""
+    """A text set apart, ``large`` to be read first; how grave it is shows in its title, not by color alone."""
 
     title: str
     texts: tuple[str, ...]
-    kind: Literal["finding", "note", "warning"] = "note"
+    kind: NoteKind = "note"
+    large: bool = False
 
 
 @dataclass(frozen=True)

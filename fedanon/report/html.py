@@ -109,7 +109,8 @@ class _Page:
             if one
             else "<ul>" + "".join(f"<li>{inline(t)}</li>" for t in block.texts) + "</ul>"
         )
-        return f'<div class="note {block.kind}" role="group" aria-labelledby="{name}">{title}{text}</div>\n'
+        look = f"note {block.kind}{' large' if block.large else ''}"
+        return f'<div class="{look}" role="group" aria-labelledby="{name}">{title}{text}</div>\n'
 
     @block.register
     def _(self, block: Facts, level: int) -> str:

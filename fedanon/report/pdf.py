@@ -40,8 +40,8 @@ except ModuleNotFoundError:
     raise ConfigError("A PDF needs ReportLab and matplotlib: pip install 'fedanon[report]'.") from None
 
 INK, SOFT, LINE, ACCENT, BAD, GOOD = "#1c2530", "#566270", "#d9dfe6", "#0b5f8f", "#a63a00", "#00694b"
-BACK = {"finding": "#e6f1f8", "note": "#f3f5f8", "warning": "#fdf0e6"}
-EDGE = {"finding": ACCENT, "note": SOFT, "warning": BAD}
+BACK = {"finding": "#e6f1f8", "note": "#f3f5f8", "warning": "#fdf0e6", "caution": "#fff4d1", "alarm": "#fde8ea"}
+EDGE = {"finding": ACCENT, "note": SOFT, "warning": BAD, "caution": "#805300", "alarm": "#b00020"}
 #: panels of a figure on one page
 PANELS = 9
 MARGIN = 50.0
@@ -132,7 +132,8 @@ class _Writer:
     def _(self, block: Note, level: int) -> list[Any]:
         mark = "• " if len(block.texts) > 1 else ""
         texts = [_text(f"{mark}{' '.join(text.split())}") for text in block.texts]
-        rows = [[_text(block.title.upper(), size=7.5, font="Sans-Bold", color=EDGE[block.kind])], *([t] for t in texts)]
+        title, size = (block.title, 12.0) if block.large else (block.title.upper(), 7.5)
+        rows = [[_text(title, size=size, font="Sans-Bold", color=EDGE[block.kind])], *([t] for t in texts)]
         looks = [
             ("BACKGROUND", (0, 0), (-1, -1), BACK[block.kind]),
             ("LINEBEFORE", (0, 0), (0, -1), 3, EDGE[block.kind]),

@@ -76,7 +76,7 @@ def test_all_words_are_used() -> None:
     code = "\n".join(path.read_text(encoding="utf-8") for path in folder.glob("*.py"))
     code += (folder.parents[1] / "cli" / "report.py").read_text(encoding="utf-8")
     dynamic = ("role", "type", "fate", "sign", "kind", "field", "signer", "signature", "promise", "attack", "doubt")
-    dynamic += ("attack_meaning", "labels", "attacker", "number", "scope")
+    dynamic += ("attack_meaning", "labels", "attacker", "number", "scope", "finding", "unit", "unit_title")
     code = code.replace("'", '"')
     named = re.findall(r'f"(\w+)\.{', code)
     for key in language("en").texts:
@@ -92,6 +92,7 @@ def test_numbers() -> None:
     assert (en.number(0.3), en.number(30.0), en.number(2.5)) == ("0.3", "30", "2.5")
     assert (en.share(0.0001), pt.share(0.000001), en.share(None)) == ("0.010 %", "< 0,001 %", NOTHING)
     assert pt.interval(0.1, 0.25) == "10 a 25 %"
+    assert (en.share(0.9996), pt.share(0.99999), en.share(0.9994)) == ("> 99.9 %", "> 99,9 %", "99.9 %")
 
 
 # ---- what is measured ---------------------------------------------------------------------------
@@ -182,7 +183,7 @@ def test_every_section_is_there(tmp_path: Path, say: Language) -> None:
     for name in ("claims", "risks", "attacks", "limits", "losses", "columns", "harbor", "impact", "origin"):
         assert say(f"{name}.title") in page.text
     assert page.text.count("☐") == 8, "seven fields, and the words that explain the sign"
-    assert say("verdict.holds_title") in page.text
+    assert say("conclusion.kept_but") in page.text, "the e-mail is published"
     assert found.sha256 in page.text
     for word in ("compliant", "in compliance", "em conformidade"):
         assert word not in page.text
@@ -206,7 +207,7 @@ def test_a_broken_claim_is_told_first_and_in_red(tmp_path: Path, say: Language) 
     found = ReleaseEvidence.from_file(tmp_path / "ward.csv", ward_schema(), table=evidence_table())
     assert found.failed
     document = release_report(found, say)
-    assert titles(document)[0] == say("verdict.fails_title")
+    assert titles(document)[0] == say("conclusion.broken")
     rows = cells(document, say("claims.caption"))
     assert all("✗" in row[-1] for row in rows)
     assert [row[1] for row in rows] == ["40", "9"]
@@ -234,7 +235,7 @@ def test_nothing_promised_and_what_is_asked(tmp_path: Path) -> None:
     path = evidence(tmp_path).path
     Path(f"{path}.manifest.json").unlink()
     plain = release_report(ReleaseEvidence.from_file(path, ward_schema()), language("en"))
-    assert titles(plain)[:2] == ["Nothing is promised", "No manifest"]
+    assert titles(plain)[:2] == ["! Nothing is promised", "No manifest"]
     asked = ReleaseEvidence.from_file(
         path, ward_schema(), table=evidence_table(), required=parse_requirements("k=3,t=1:diagnosis")
     )
@@ -245,7 +246,7 @@ def test_nothing_promised_and_what_is_asked(tmp_path: Path) -> None:
 def test_limits_only_where_they_apply(tmp_path: Path) -> None:
     say = language("en")
     alike = Page(render_html(release_report(evidence(tmp_path, frame=ward_frame(alike=True)), say))).text
-    assert "everybody has the same value" in alike
+    assert "classes all have the same value" in alike
     assert "k is counted over the federation" not in alike
     assert "look like an identifier are published unchanged: e-mail" in re.sub(r"\s+([.,:;])", r"\1", alike)
     claim(tmp_path, model="k-anonymity", k=50, scope="federation", k_local=2, count=None)

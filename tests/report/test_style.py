@@ -46,6 +46,9 @@ def test_contrasts(theme: int, series: tuple[str, ...]) -> None:
             assert contrast(colors[name], colors[back]) >= 4.5, (name, back)
     assert contrast(colors["accent"], colors["accent-soft"]) >= 4.5
     assert contrast(colors["bad"], colors["warn-soft"]) >= 4.5
+    for name in ("caution", "alarm"):
+        for text in (name, "ink"):
+            assert contrast(colors[text], colors[f"{name}-soft"]) >= 4.5, (text, name)
 
 
 def test_forty_series_all_look_different() -> None:

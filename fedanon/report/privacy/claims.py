@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 import numpy as np
 
-from fedanon.data.schema import Unit
 from fedanon.privacy import PRIVACY_MODELS
 from fedanon.privacy.base import Rows
 from fedanon.privacy.models.l_diversity import entropies
 from fedanon.privacy.models.t_closeness import TCloseness
 from fedanon.privacy.sensitive import Counter, Counts
-from fedanon.release.verdicts import Mechanism, Promise, Verdict
+from fedanon.release.verdicts import Mechanism, Verdict
 from fedanon.report.document import Block, Note, Paragraph, Section, TableBlock, TableCell, TableColumn, Tone
 from fedanon.report.privacy.evidence import ReleaseEvidence
+from fedanon.report.privacy.headline import promise
 from fedanon.report.privacy.language import Language
 
 TONES: dict[bool | None, Tone] = {True: "good", False: "bad", None: ""}
@@ -24,13 +23,13 @@ TONES: dict[bool | None, Tone] = {True: "good", False: "bad", None: ""}
 
 def claims_section(evidence: ReleaseEvidence, facts: Sequence[SensitiveFacts], say: Language) -> Section:
     """Show the promises one by one, then what the worst class reveals of every sensitive column."""
-    blocks: list[Block] = [Paragraph(say("claims.about")), _counted(evidence, say)]
+    blocks: list[Block] = [Paragraph(say("claims.about", unit=evidence.unit_name(say))), _counted(evidence, say)]
     blocks += [_file(evidence, say)]
     if evidence.verdicts:
         blocks.append(verdict_table([_row(verdict, evidence, facts, say) for verdict in evidence.verdicts], say))
     else:
         blocks.append(Note(say("claims.none_title"), (say("claims.none"),), "warning"))
-    blocks += _sensitive(facts, say)
+    blocks += _sensitive(evidence, facts, say)
     return Section(say("claims.title"), tuple(blocks))
 
 
@@ -43,17 +42,6 @@ def verdict_table(rows: list[tuple[TableCell, ...]], say: Language) -> TableBloc
         TableColumn(say("claims.verdict")),
     )
     return TableBlock(say("claims.caption"), columns, tuple(rows))
-
-
-def promise(model: Promise, unit: Unit, say: Language) -> str:
-    """Describe a model in a sentence; one that the language has no text for describes itself."""
-    if isinstance(model, Mechanism):
-        key = f"promise.{model.name.replace(' ', '_')}"
-        return say(key, **model.parameters) if say.knows(key) else model.name
-    names = {component: name for name, component in PRIVACY_MODELS.items()}
-    key = f"promise.{names.get(type(model), '')}{'_federation' if model.of_federation else ''}"
-    fields = {name: Path(value).name if name == "population" else value for name, value in asdict(model).items()}
-    return say(key, unit=say(f"unit.{unit}"), **fields) if say.knows(key) else str(model)
 
 
 def verdict_cell(holds: bool | None, text: str, say: Language) -> TableCell:
@@ -113,13 +101,14 @@ def _numbers(
     return asked, getattr(of_column, name, None)
 
 
-def _sensitive(facts: Sequence[SensitiveFacts], say: Language) -> list[Block]:
+def _sensitive(evidence: ReleaseEvidence, facts: Sequence[SensitiveFacts], say: Language) -> list[Block]:
     if not facts:
         return [Note(say("sensitive.none_title"), (say("sensitive.none"),), "warning")]
-    names = ("l", "entropy_l", "alpha", "t", "classes", "people")
+    names = ("l", "entropy_l", "alpha", "t", "classes")
     columns = [
         TableColumn(say("sensitive.column")),
         *(TableColumn(say(f"sensitive.{name}"), numeric=True) for name in names),
+        TableColumn(say("sensitive.exposed", unit=evidence.unit_name(say, "unit_title")), numeric=True),
     ]
     return [TableBlock(say("sensitive.caption"), tuple(columns), tuple(_sensitive_row(one, say) for one in facts))]
 
@@ -149,10 +138,10 @@ class SensitiveFacts:
     column : its name.
     l : smallest number of different values.
     entropy_l : smallest exponential of the entropy.
-    alpha : largest share of the people of a class who have the same value.
+    alpha : largest share of the people (or records) of a class that have the same value.
     t : largest distance to the distribution of the whole release; NaN if the column has no order to measure by.
     homogeneous : number of classes in which all have the same value.
-    exposed : share of the people who are in these classes.
+    exposed : share of the people (or records) that are in these classes.
     """
 
     column: str
@@ -174,26 +163,24 @@ def sensitive_facts(evidence: ReleaseEvidence) -> list[SensitiveFacts]:
 def _facts(evidence: ReleaseEvidence, name: str) -> SensitiveFacts:
     counter = Counter(Rows.from_view(evidence.released), name, ~evidence.released.suppressed)
     parts = [_worst(counts, name) for counts in counter.chunks(evidence.released.classes)]
-    distinct, spread, share, distance, alike, exposed = (np.array(column) for column in zip(*parts, strict=True))
+    distinct, spread, share, distance = (np.array(column) for column in zip(*parts, strict=True))
+    certain = evidence.exposure.certain[name]
     return SensitiveFacts(
         column=name,
         l=int(distinct.min()),
         entropy_l=float(np.exp(spread.min())),
         alpha=float(share.max()),
         t=float(distance.max()),
-        homogeneous=int(alike.sum()),
-        exposed=float(exposed.sum() / evidence.people.sum()),
+        homogeneous=certain.classes.count,
+        exposed=certain.exposed.share,
     )
 
 
 def _worst(counts: Counts, name: str) -> tuple[float, ...]:
     different = (counts.by_class > 0).sum(axis=1)
-    alike = different == 1
     return (
         different.min(),
         entropies(counts.distributions).min(),
         counts.shares.max(),
         TCloseness(column=name, t=1.0).distances(counts).max(),
-        alike.sum(),
-        counts.people[alike].sum(),
     )

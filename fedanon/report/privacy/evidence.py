@@ -21,10 +21,13 @@ from fedanon.fields import build
 from fedanon.io.manifest import Manifest, file_sha256
 from fedanon.io.release_file import read_release
 from fedanon.privacy.models.population import Population
+from fedanon.release.conclusion import Conclusion, ReleaseFinding, conclude
+from fedanon.release.exposure import Exposure, measure_exposure
 from fedanon.release.reconstruction import reconstruct
 from fedanon.release.release import Release
 from fedanon.release.verdicts import Promise, Verdict, claimed_models, evaluate_claim
 from fedanon.release.view import FileView
+from fedanon.report.privacy.language import Language
 from fedanon.types import IndexArray, IntArray
 from fedanon.verification import has_rows_of, with_known_facts
 
@@ -82,6 +85,15 @@ class ReleaseEvidence:
         """Whether people are counted: they are known, or every row is one."""
         return self.released.knows_people
 
+    def unit_name(self, say: Language, texts: str = "unit") -> str:
+        """What is counted, people or records, in the words of a language."""
+        return say(f"{texts}.{self.released.unit}")
+
+    @cached_property
+    def exposure(self) -> Exposure:
+        """What the published columns give away together."""
+        return measure_exposure(self.released)
+
     @property
     def people(self) -> IndexArray:
         """People of every class."""
@@ -105,6 +117,12 @@ class ReleaseEvidence:
         claimed = claimed_models(self.manifest.claim) if self.manifest else []
         models = [*claimed, *(model for model in self.required if model not in claimed)]
         return evaluate_claim(self.released, models)
+
+    def conclusion(self, attacks: AttackReport | None = None) -> Conclusion:
+        """What is to be said first; ``attacks`` are the results of running them, if they were run."""
+        failed = [ReleaseFinding(kind="file_changed")] if self.is_as_written is False else []
+        tried = attacks.results if attacks else []
+        return conclude(self.released, self.verdicts, exposure=self.exposure, attacks=tried, failed=failed)
 
     @cached_property
     def sha256(self) -> str:

@@ -20,8 +20,9 @@ from fedanon.report.document import (
     TableColumn,
 )
 from fedanon.report.numbers import NOTHING
-from fedanon.report.privacy.claims import TONES, promise, verdict_cell, verdict_table
+from fedanon.report.privacy.claims import TONES, verdict_cell, verdict_table
 from fedanon.report.privacy.federation_result import FederationResult, NodeResult
+from fedanon.report.privacy.headline import headline, promise
 from fedanon.report.privacy.language import Language
 from fedanon.report.privacy.limits import impact_section, limits_section
 from fedanon.report.privacy.origin import hash_table, parameter_table
@@ -33,7 +34,7 @@ def federation_report(result: FederationResult, say: Language, *, title: str | N
     """Return the document about a run of a federation."""
     limits = list(_limits(result, say))
     blocks: tuple[Block, ...] = (
-        _verdict(result, say),
+        headline(result.conclusion(), say),
         Facts(_key_facts(result, say), large=True),
         _nodes_section(result, say),
         limits_section(limits, say),
@@ -51,33 +52,12 @@ def federation_report(result: FederationResult, say: Language, *, title: str | N
     )
 
 
-def _promises(result: FederationResult) -> list[KAnonymity]:
-    if result.k is None:
-        return []
-    if result.scope == "node":
-        return [KAnonymity(k=result.k)]
-    local = [KAnonymity(k=result.k_local)] if result.k_local and result.k_local > 1 else []
-    return [KAnonymity(k=result.k, scope="federation"), *local]
-
-
-def _verdict(result: FederationResult, say: Language) -> Note:
-    if result.failed:
-        return Note(say("verdict.fails_title"), (say("verdict.fails"),), "warning")
-    if not _promises(result):
-        return Note(say("verdict.nothing_title"), (say("verdict.nothing"),), "warning")
-    if result.scope == "federation":
-        return Note(say("federation.warning_title"), (say("limits.federation"),), "warning")
-    if result.smallest is None:
-        return Note(say("federation.no_nodes_title"), (say("federation.no_nodes"),), "warning")
-    return Note(say("verdict.holds_title"), (say("federation.about_node"), say("verdict.evidence")), "finding")
-
-
 def _key_facts(result: FederationResult, say: Language) -> tuple[tuple[str, str], ...]:
-    linked = _largest(result)
+    linked, unit = _largest(result), say(f"unit.{result.unit}")
     return (
         (say("key.nodes"), say.number(result.n_nodes)),
         (say("key.scope"), say(f"scope.{result.scope}")),
-        (say("key.k"), say.number(result.smallest)),
+        (say("key.k", unit=unit), say.number(result.smallest)),
         (say("federation.linked"), say.share(linked)),
         (say("key.rejected"), say.number(len(result.document.get("rejected", [])))),
         (say("key.silent"), say.number(len(result.unresponsive))),
@@ -94,9 +74,8 @@ def _largest(result: FederationResult) -> float | None:
 def _nodes_section(result: FederationResult, say: Language) -> Section:
     about = {"node": "about_node", "federation": "about_federation", "none": "about_nothing"}[result.scope]
     blocks: list[Block] = [Paragraph(say(f"federation.{about}"))]
-    promises = _promises(result)
-    if promises:
-        blocks.append(verdict_table([_promise_row(one, result, say) for one in promises], say))
+    if result.promises:
+        blocks.append(verdict_table([_promise_row(one, result, say) for one in result.promises], say))
     if result.parameters.get("require"):
         blocks.append(Paragraph(say("federation.required", require=result.parameters["require"])))
     if result.budget:
@@ -119,13 +98,11 @@ def _budget(result: FederationResult, say: Language) -> str:
 
 
 def _promise_row(model: KAnonymity, result: FederationResult, say: Language) -> tuple[TableCell, ...]:
-    over_all = model.scope == "federation"
-    reached = result.counted if over_all else result.smallest
-    holds = None if reached is None else reached >= model.k
-    key = "claims.mean_only" if holds is None else "claims.all_classes" if over_all else "claims.by_node"
+    reached, holds = result.reached(model), result.verdict(model).holds
+    key = "doubt.nodes" if holds is None else "claims.all_classes" if model.of_federation else "claims.by_node"
     more = say(key, classes=result.joint.get("classes")) if holds is not False else say.number(reached)
     return (
-        TableCell(promise(model, "records", say)),
+        TableCell(promise(model, result.unit, say)),
         TableCell(say.number(model.k), model.k),
         TableCell(say.number(reached), reached),
         verdict_cell(holds, more, say),
@@ -176,7 +153,7 @@ def _events(result: FederationResult, say: Language) -> Iterator[Block]:
 def _limits(result: FederationResult, say: Language) -> Iterator[str]:
     if result.failed:
         yield say("limits.failed")
-    yield say("limits.no_claim") if result.k is None else say("limits.k")
+    yield say("limits.no_claim" if result.k is None else "limits.k", unit=say(f"unit.{result.unit}"))
     if result.scope == "federation":
         yield say("limits.federation")
     yield from (say(f"limits.{name}") for name in ("nodes_differ", "updates", "membership", "models"))
@@ -190,14 +167,19 @@ def _limits(result: FederationResult, say: Language) -> Iterator[str]:
 def _impact(result: FederationResult, n_limits: int, say: Language) -> dict[str, str]:
     rounds = result.settings.get("rounds", len(result.document["rounds"]))
     rows = sum(node.rows for node in result.nodes) or result.document.get("n_train")
-    promises = "; ".join(promise(one, "records", say) for one in _promises(result)) or say("words.none")
+    kept = [promise(one, result.unit, say) for one in result.promises if result.verdict(one).holds]
     return {
         "nature": say(
             "impact.federation_nature", method=result.method, model=result.settings.get("model"), rounds=rounds
         ),
         "subjects": say("impact.federation_subjects", n=rows, nodes=result.n_nodes),
-        "risks": say("impact.federation_risks", k=say.number(result.smallest), linked=say.share(_largest(result))),
-        "measures": say("impact.federation_measures", promises=promises),
+        "risks": say(
+            "impact.federation_risks",
+            k=say.number(result.smallest),
+            unit=say(f"unit.{result.unit}"),
+            linked=say.share(_largest(result)),
+        ),
+        "measures": say("impact.federation_measures", promises="; ".join(kept) or say("words.none")),
         "residual": say("impact.residual", n=n_limits),
     }
 

@@ -8,8 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from fedanon.data.schema import Unit
 from fedanon.errors import DataError
 from fedanon.io.manifest import file_sha256
+from fedanon.privacy.models.k_anonymity import KAnonymity
+from fedanon.release.conclusion import Conclusion, ReleaseFinding, count_promises, grade
+from fedanon.release.verdicts import Verdict
 
 Scope = Literal["node", "federation", "none"]
 
@@ -24,7 +28,7 @@ class NodeResult:
 
     @property
     def k_reached(self) -> float | None:
-        """People in its smallest class; None if the node kept it to itself, as under a privacy budget."""
+        """People (or records) in its smallest class; None if the node kept it to itself, as under a privacy budget."""
         found = self.metrics.get("k_reached")
         return None if found is None else float(found)
 
@@ -115,8 +119,52 @@ class FederationResult:
 
     @property
     def smallest(self) -> float | None:
-        """People in the smallest class of any node that reported it."""
+        """People (or records) in the smallest class of any node that reported it."""
         return min((node.k_reached for node in self.nodes if node.k_reached is not None), default=None)
+
+    @property
+    def unit(self) -> Unit:
+        """What the nodes counted: people only where the result says so."""
+        return "people" if self.document.get("counted") == "people" else "records"
+
+    @property
+    def promises(self) -> list[KAnonymity]:
+        """The k over the federation, if that was agreed on, and the k of every node."""
+        if self.k is None:
+            return []
+        if self.scope == "node":
+            return [KAnonymity(k=self.k)]
+        local = [KAnonymity(k=self.k_local)] if self.k_local and self.k_local > 1 else []
+        return [KAnonymity(k=self.k, scope="federation"), *local]
+
+    def reached(self, model: KAnonymity) -> float | None:
+        """The k that was reached of one that was promised; None if the result does not say."""
+        return self.counted if model.of_federation else self.smallest
+
+    def verdict(self, model: KAnonymity) -> Verdict:
+        """Whether a promise is kept by what the nodes report; open while one that bears it does not."""
+        reached = self.reached(model)
+        holds = None if reached is None else reached >= model.k
+        if holds and not model.of_federation and any(node.k_reached is None for node in self.nodes):
+            holds = None
+        return Verdict(model, holds, 0, int(self.joint.get("classes", 0)))
+
+    def conclusion(self) -> Conclusion:
+        """What is to be said first of the run."""
+        verdicts = [self.verdict(model) for model in self.promises]
+        findings = [ReleaseFinding(kind="promise_broken", model=one.model) for one in verdicts if one.holds is False]
+        findings += [
+            ReleaseFinding(kind="promise_not_checked", model=one.model, reason="nodes")
+            for one in verdicts
+            if one.holds is None
+        ]
+        if self.scope == "federation":
+            findings.append(ReleaseFinding(kind="federation_scope"))
+        if self.unit == "records":
+            findings.append(ReleaseFinding(kind="records_counted", reason="result"))
+        measured = {"counted": self.unit, "smallest_class": self.smallest, "promises": count_promises(verdicts)}
+        level = grade(findings, promised=bool(verdicts))
+        return Conclusion(level, self.unit, self.unit, tuple(findings), measured)
 
     @property
     def budget(self) -> dict[str, Any]:
@@ -126,8 +174,7 @@ class FederationResult:
     @property
     def failed(self) -> bool:
         """Whether any k is violated."""
-        short = self.counted is not None and self.k is not None and self.counted < self.k
-        return short or any(self.holds_at(node) is False for node in self.nodes)
+        return self.conclusion().level == "broken"
 
 
 def read_result(path: Path) -> FederationResult:

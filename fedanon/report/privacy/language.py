@@ -49,11 +49,13 @@ class Language:
         return self._localized(text.rstrip("0").rstrip(".") if "." in text else text)
 
     def share(self, value: float | None) -> str:
-        """Format a share in percent, with one decimal, or three below 0.1 %."""
+        """Format a share in percent, with one decimal, or three below 0.1 %; nearly all is never shown as all."""
         if value is None or value != value:
             return numbers.NOTHING
         if 0 < abs(value) < 1e-5:
             return self._localized("< 0.001 %")
+        if 0.9995 <= value < 1:
+            return self._localized("> 99.9 %")
         places = 1 if value == 0 or abs(value) >= 1e-3 else 3
         return self._localized(f"{100 * value:.{places}f} %".replace(".0 %", " %"))
 

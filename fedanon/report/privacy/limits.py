@@ -43,10 +43,11 @@ def limits_of_release(
 
 def _promises(evidence: ReleaseEvidence, say: Language) -> Iterator[str]:
     models = [verdict.model for verdict in evidence.verdicts]
+    unit = evidence.unit_name(say)
     if not models:
-        yield say("limits.no_claim")
+        yield say("limits.no_claim", unit=unit)
     if any(model.min_people or model.of_federation for model in models):
-        yield say("limits.k")
+        yield say("limits.k", unit=unit)
     if any(model.of_federation for model in models):
         yield say("limits.federation")
     if evidence.failed:
@@ -54,12 +55,13 @@ def _promises(evidence: ReleaseEvidence, say: Language) -> Iterator[str]:
 
 
 def _sensitive(evidence: ReleaseEvidence, facts: Sequence[SensitiveFacts], say: Language) -> Iterator[str]:
+    unit = evidence.unit_name(say)
     for one in facts:
         if one.homogeneous:
             share = say.share(one.exposed)
-            yield say("limits.homogeneous", column=one.column, classes=one.homogeneous, share=share)
+            yield say("limits.homogeneous", column=one.column, classes=one.homogeneous, share=share, unit=unit)
         elif one.alpha > NEARLY_SURE:
-            yield say("limits.nearly", column=one.column, share=say.share(one.alpha))
+            yield say("limits.nearly", column=one.column, share=say.share(one.alpha), unit=unit)
     if evidence.schema.sensitive:
         yield say("limits.background", columns=say.named(evidence.schema.sensitive))
 
@@ -79,7 +81,7 @@ def _people(evidence: ReleaseEvidence, say: Language) -> Iterator[str]:
     elif evidence.schema.unit == "records":
         yield say("limits.rows")
     if evidence.schema.household is None:
-        yield say("limits.household")
+        yield say("limits.household", unit=evidence.unit_name(say))
 
 
 def _knowledge(evidence: ReleaseEvidence, say: Language) -> Iterator[str]:

@@ -9,10 +9,11 @@ from fedanon._version import __version__
 from fedanon.attacks.suite import AttackReport
 from fedanon.data.lint import Lookalike, safe_harbor
 from fedanon.data.schema import Role
-from fedanon.report.document import Block, Document, Facts, Note
+from fedanon.report.document import Block, Document, Facts
 from fedanon.report.privacy.attacks import attack_title, attacks_section, largest_gain
-from fedanon.report.privacy.claims import SensitiveFacts, claims_section, promise, sensitive_facts
+from fedanon.report.privacy.claims import SensitiveFacts, claims_section, sensitive_facts
 from fedanon.report.privacy.evidence import ReleaseEvidence
+from fedanon.report.privacy.headline import headline, promise
 from fedanon.report.privacy.language import Language
 from fedanon.report.privacy.limits import impact_section, limits_of_release, limits_section
 from fedanon.report.privacy.losses import ColumnLoss, column_losses, losses_section, mean_loss
@@ -37,7 +38,7 @@ def release_report(
     """Return the document about a release; ``attacks`` are the results of running them, if they were run."""
     found = _found(evidence, attacks, say)
     blocks: tuple[Block, ...] = (
-        _verdict(evidence, say),
+        headline(evidence.conclusion(attacks), say),
         Facts(_key_facts(evidence, found, say), large=True),
         claims_section(evidence, found.facts, say),
         risks_section(evidence, say),
@@ -66,33 +67,17 @@ def _found(evidence: ReleaseEvidence, attacks: AttackReport | None, say: Languag
     return _Found(facts, looks, losses, attacks, limits_of_release(evidence, facts, looks, losses, say))
 
 
-def _verdict(evidence: ReleaseEvidence, say: Language) -> Note:
-    broken = [promise(one.model, evidence.schema.unit, say) for one in evidence.verdicts if one.holds is False]
-    if evidence.failed:
-        texts = [say("verdict.broken", promise=text) for text in broken]
-        texts += [] if evidence.is_as_written is not False else [say("verdict.changed")]
-        return Note(say("verdict.fails_title"), (*texts, say("verdict.fails")), "warning")
-    left = sum(one.holds is None for one in evidence.verdicts)
-    if not evidence.verdicts:
-        return Note(say("verdict.nothing_title"), (say("verdict.nothing"),), "warning")
-    kept = say("verdict.holds", n=len(evidence.verdicts) - left)
-    return Note(
-        say("verdict.holds_title"),
-        (kept, *([say("verdict.open", n=left)] if left else []), say("verdict.evidence")),
-        "finding",
-    )
-
-
 def _key_facts(evidence: ReleaseEvidence, found: _Found, say: Language) -> tuple[tuple[str, str], ...]:
     risk, gain = prosecutor(evidence), largest_gain(found.attacks)
     exposed = max((one.exposed for one in found.facts), default=None)
-    people = "key.people" if evidence.counts_people and evidence.schema.unit == "people" else "key.rows"
+    unit, unique = evidence.unit_name(say), evidence.exposure.unique
     facts = [
-        (say(people), say.number(evidence.n_people)),
-        (say("key.k"), say.number(evidence.released.smallest_class)),
+        (unit, say.number(evidence.n_people)),
+        (say("key.k", unit=unit), say.number(evidence.released.smallest_class)),
         (say("key.risk"), say.share(risk.highest if risk else None)),
         (say("key.average"), say.share(risk.average if risk else None)),
-        (say("key.exposed"), say.share(exposed)),
+        (say("key.exposed", unit=unit), say.share(exposed)),
+        (say("key.unique"), say.share(unique.share if unique.of else None)),
         (say("key.loss"), say.share(mean_loss(found.losses))),
         (say("key.suppressed"), say.share(evidence.suppressed / len(evidence.released))),
     ]
@@ -114,7 +99,13 @@ def _impact(evidence: ReleaseEvidence, found: _Found, say: Language) -> dict[str
     method = evidence.provenance.get("method", say("words.unknown"))
     highest, average = (risk.highest, risk.average) if risk else (None, None)
     exposed = max((one.exposed for one in found.facts), default=None)
-    risks = say("impact.risks", highest=say.share(highest), average=say.share(average), exposed=say.share(exposed))
+    risks = say(
+        "impact.risks",
+        highest=say.share(highest),
+        average=say.share(average),
+        unit=evidence.unit_name(say, "unit_title"),
+        exposed=say.share(exposed),
+    )
     gain = largest_gain(found.attacks)
     if gain is not None:
         risks += " " + say(
@@ -127,13 +118,13 @@ def _impact(evidence: ReleaseEvidence, found: _Found, say: Language) -> dict[str
         "nature": say("impact.nature", method=method, file=evidence.path.name),
         "categories": say("impact.categories", **{str(role): say.named(names) for role, names in roles.items()}),
         "special": say("impact.special", columns=say.named(schema.sensitive)),
-        "subjects": say("impact.subjects", n=evidence.n_people),
+        "subjects": say("impact.subjects", n=evidence.n_people, unit=evidence.unit_name(say)),
         "necessity": say("impact.necessity", loss=say.share(mean_loss(found.losses)), suppressed=evidence.suppressed),
         "risks": risks,
         "measures": say(
             "impact.measures",
             removed=say.named(schema.identifying),
-            promises="; ".join(promise(one.model, evidence.schema.unit, say) for one in evidence.verdicts)
+            promises="; ".join(promise(one.model, schema.unit, say) for one in evidence.verdicts if one.holds)
             or say("words.none"),
         ),
         "residual": say("impact.residual", n=len(found.limits)),
