@@ -1,7 +1,7 @@
 """Tables as hospitals export them, with identifiers planted and the truth about them: for property tests.
 
-``generate(seed)`` draws the language, the style of the headers, separator, decimal mark, encoding, how many rows a person
-has, and which identifiers there are, under a plain header or one that says nothing.
+``generate(seed)`` draws the language, the style of the headers, separator, decimal mark, encoding, how many rows a
+person has, and which identifiers there are, under a plain header or one that says nothing.
 """
 
 from __future__ import annotations
@@ -65,14 +65,14 @@ OTHERS: dict[Language, dict[str, str]] = {
     "es": {"sex": "sexo", "age": "edad", "city": "ciudad", "glucose": "glucosa", "diagnosis": "diagnóstico"},
 }
 _GIVEN = {
-    "en": "James Mary Robert Patricia Zelda Emily Kofi William Susan Ingrid Thomas Laura".split(),
-    "pt": "João Maria José Ana Antônio Iracema Carlos Juliana Ubiratan Fernanda Paulo Leticia".split(),
-    "es": "Juan Carmen José María Xochitl Javier Isabel Miguel Lucía Yolanda Pablo Elena".split(),
+    "en": "James Mary Robert Patricia Zelda Emily Kofi William Susan Ingrid Thomas Laura",
+    "pt": "João Maria José Ana Antônio Iracema Carlos Juliana Ubiratan Fernanda Paulo Leticia",
+    "es": "Juan Carmen José María Xochitl Javier Isabel Miguel Lucía Yolanda Pablo Elena",
 }
 _FAMILY = {
-    "en": "Smith Jones Okafor Brown Nguyen Wilson Taylor Novak Walker Young".split(),
-    "pt": "Silva Souza Oliveira Tanaka Ferreira Alves Gonçalves Ribeiro Araújo Schmidt".split(),
-    "es": "García Fernández López Quispe Martínez Rojas Mamani Núñez Romero Ibáñez".split(),
+    "en": "Smith Jones Okafor Brown Nguyen Wilson Taylor Novak Walker Young",
+    "pt": "Silva Souza Oliveira Tanaka Ferreira Alves Gonçalves Ribeiro Araújo Schmidt",
+    "es": "García Fernández López Quispe Martínez Rojas Mamani Núñez Romero Ibáñez",
 }
 _CITIES = {
     "en": ("Leeds", "York", "Bath"),
@@ -191,7 +191,7 @@ def _clinical(rows: np.ndarray, people: int, language: Language, rng: Rng) -> di
 
 
 def _names(count: int, language: Language, rng: Rng) -> list[str]:
-    given, family = _GIVEN[language], _FAMILY[language]
+    given, family = _GIVEN[language].split(), _FAMILY[language].split()
     upper = rng.random() < 0.3
     names = [f"{rng.choice(given)} {rng.choice(family)} {rng.choice(family)}" for _ in range(count)]
     return [name.upper() for name in names] if upper else names
