@@ -30,7 +30,7 @@ class Labels:
     name: str
     source: str
     path: str
-    held_out: bool
+    part: int
     identifiers: tuple[str, ...]
     person: str | None
 
@@ -56,9 +56,7 @@ class Score:
 def labels() -> list[Labels]:
     document = tomllib.loads(Path(__file__).with_name("labels.toml").read_text(encoding="utf-8"))
     return [
-        Labels(
-            name, entry["source"], entry["path"], entry["held_out"], tuple(entry["identifiers"]), entry.get("person")
-        )
+        Labels(name, entry["source"], entry["path"], entry["part"], tuple(entry["identifiers"]), entry.get("person"))
         for name, entry in document.items()
     ]
 
@@ -212,9 +210,9 @@ def _flat_condition(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def scores(*, held_out: bool) -> Iterator[Score]:
-    """Of the tables at hand."""
+def scores(part: int) -> Iterator[Score]:
+    """Of the tables of a part that are at hand."""
     for table in labels():
-        frame = read(table) if table.held_out is held_out else None
+        frame = read(table) if table.part == part else None
         if frame is not None:
             yield score(table, frame)

@@ -120,8 +120,10 @@ def _by_shape(column: _Column) -> Judgment | None:
 def _by_number(column: _Column) -> Judgment | None:
     """Numbers of people, households, stays; by name."""
     whose = column.header.whose
-    if whose is None or _is_dated(column):
+    if _is_dated(column):
         return None
+    if whose is None:
+        return _by_unique_id(column)
     if column.is_few:
         if whose != "person":
             return None
@@ -144,6 +146,14 @@ def _by_number(column: _Column) -> Judgment | None:
     return None
 
 
+def _by_unique_id(column: _Column) -> Judgment | None:
+    """Numbers of whatever else, one for each row: 'diagnosisid'."""
+    if column.header.is_id and column.is_nearly_unique:
+        reason = f"its name is that of an identifier, and nearly every row has its own value ({column.counted})"
+        return Judgment(Role.IDENTIFYING, reason, "name", KINDS[-1], "record")
+    return None
+
+
 def _is_dated(column: _Column) -> bool:
     return column.shape is not None and column.shape.role is not Role.IDENTIFYING
 
@@ -153,6 +163,8 @@ def _by_identifying_word(column: _Column) -> Judgment | None:
     if found is None or (_is_dated(column) and found[0].name != "addresses"):
         return None
     topic, word = found
+    if topic.name == "numbers" and len(column.header.topics) > 1 and not column.is_many:
+        return None  # the code of a category
     if topic.name == "free_text" and (column.is_few or are_numbers(column.cells)):
         return None
     if column.is_few:

@@ -20,7 +20,7 @@ _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _TOKENS = re.compile(r"[A-Za-z0-9]+")
 #: short words that may be joined to others without a sign between them: before, and after
 _BEFORE, _AFTER = frozenset({"dt", "nm", "nr", "cd", "id"}), frozenset({"id", "dx", "no", "ids"})
-_SHORTEST_JOINED, _SHORTEST_STEMMED = 6, 6
+_SHORTEST_JOINED, _SHORTEST_STEMMED = 6, 5
 
 
 @dataclass(frozen=True)
@@ -77,14 +77,14 @@ class Header:
     words : lower case, without accents.
     topics : what it is about with the word that says so, identifiers first.
     whose : what its numbers are numbers of, if it says so.
-    is_number : whether it has a word for number or code.
+    is_id : whether it has a word for identifier.
     is_property : whether it names a property, such as a type or a count, so that it identifies nobody.
     """
 
     words: frozenset[str]
     topics: tuple[tuple[Topic, str], ...]
     whose: Whose | None
-    is_number: bool
+    is_id: bool
     is_property: bool
 
     def topic(self, *roles: Role) -> tuple[Topic, str] | None:
@@ -113,8 +113,8 @@ def read_header(name: str) -> Header:
         topics = tuple((topic, word) for topic, word in topics if topic.name not in ("names", "numbers"))
     if any(topic.name in ("postal", "places", "regions") for topic, _ in topics):  # the city of an address
         topics = tuple((topic, word) for topic, word in topics if topic.name != "addresses")
-    number = lists.grammar["number"] | lists.grammar["id"]
-    return Header(words, topics, _whose(words, topics, is_property), bool(words & number), is_property)
+    is_id = bool(words & lists.grammar["id"])
+    return Header(words, topics, _whose(words, topics, is_property), is_id, is_property)
 
 
 def _whose(words: frozenset[str], topics: tuple[tuple[Topic, str], ...], is_property: bool) -> Whose | None:
@@ -185,7 +185,8 @@ def header_words(name: str) -> frozenset[str]:
         parts = [part.lower() for part in _PARTS.findall(token)]
         words.add(token.lower())
         words.update(piece for part in parts for piece in _pieces(part))
-    return frozenset(words)
+    # one of several: 'Scores', 'visits'
+    return frozenset(words | {word[:-1] for word in words if len(word) > 4 and word.endswith("s")})
 
 
 def _pieces(word: str) -> tuple[str, ...]:
@@ -202,7 +203,15 @@ def _pieces(word: str) -> tuple[str, ...]:
             joined, known = (*before, piece), best[end]
             if known is None or len(joined) < len(known):
                 best[end] = joined
-    return best[-1] or (word,)
+    return best[-1] or (word, *_affixes(word))
+
+
+def _affixes(word: str) -> list[str]:
+    """Return the longest word, of those that identify nobody, that an unknown one begins or ends with: 'yschool'."""
+    topical = _lists().topical
+    sizes = range(len(word) - 1, _SHORTEST_STEMMED - 1, -1)
+    pairs = ((word[:size], word[-size:]) for size in sizes)
+    return next(([piece for piece in pair if piece in topical] for pair in pairs if topical.intersection(pair)), [])
 
 
 def _may_join(piece: str, first: bool, last: bool, vocabulary: frozenset[str]) -> bool:
@@ -220,6 +229,7 @@ class _Lists:
     grammar: Mapping[str, frozenset[str]]
     topics: tuple[Topic, ...]
     vocabulary: frozenset[str]
+    topical: frozenset[str]
     given_names: frozenset[str]
 
 
@@ -230,9 +240,10 @@ def _lists() -> _Lists:
     grammar = {name: frozenset(words.split()) for name, words in document.pop("grammar").items()}
     given_names = frozenset(document.pop("given_names")["words"].split())
     topics = tuple(_topic(name, entry, kinds) for name, entry in document.items())
-    single = {word for topic in topics for entry in topic.entries for word in entry}
-    vocabulary = frozenset(single.union(*grammar.values()))
-    return _Lists(tuple(kinds.values()), grammar, topics, vocabulary, given_names)
+    single = {topic: {word for entry in topic.entries for word in entry} for topic in topics}
+    vocabulary = frozenset(set().union(*single.values(), *grammar.values()))
+    topical = set().union(*(words for topic, words in single.items() if topic.role is not Role.IDENTIFYING))
+    return _Lists(tuple(kinds.values()), grammar, topics, vocabulary, frozenset(topical), given_names)
 
 
 def _topic(name: str, entry: dict[str, Any], kinds: Mapping[str, Kind]) -> Topic:
