@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fedanon.cli import options
 from fedanon.cli.output import console, print_json, print_table
-from fedanon.errors import ConfigError
+from fedanon.errors import ConfigError, SchemaError
+
+if TYPE_CHECKING:
+    from fedanon.data.lint import Suspect
+    from fedanon.data.schema import Schema
 
 app = typer.Typer(help="Propose a schema for a CSV file, or check one.", no_args_is_help=True)
 
@@ -23,12 +28,11 @@ def infer(
     encoding: options.Encoding = "utf-8",
 ) -> None:
     """Propose a schema: types, ranges and likely roles. A proposal only: read it before you use it."""
-    from fedanon.data.infer import PROPOSAL, infer_schema
+    from fedanon.data.infer import proposed_toml
     from fedanon.data.readers import read_frame
-    from fedanon.data.schema_toml import schema_toml
     from fedanon.io.atomic import atomic_write
 
-    text = schema_toml(infer_schema(read_frame(file, encoding=encoding), name=file.stem), comment=PROPOSAL)
+    text = proposed_toml(read_frame(file, encoding=encoding), name=file.stem)
     if output is None:
         typer.echo(text, nl=False)
         return
@@ -46,21 +50,73 @@ def check(
     encoding: options.Encoding = "utf-8",
     as_json: options.Json = False,
 ) -> None:
-    """Check a schema, and a file against it; warn of columns that could undo an anonymization."""
-    from fedanon.data.lint import lint_schema
+    """Check a schema, and a file against it; warn of columns that could undo an anonymization.
+
+    Exits with 3 while the role of a column is undecided.
+    """
+    from fedanon.data.lint import lint_schema, suspects
     from fedanon.data.schema import Schema
 
     declared = Schema.read(schema)
+    suspected: list[Suspect] = []
     warnings: list[str] = []
     if file is not None:
         table = options.TableSource(file=file, schema=schema, missing=missing, encoding=encoding).load()
-        warnings = lint_schema(table)
+        suspected = suspects(table)
+        warnings = lint_schema(table, suspected)
     if as_json:
-        print_json({"schema": str(schema), "sha256": declared.sha256, "warnings": warnings})
-        return
-    rows = [(a.name, str(a.role), type(a).__name__.lower()) for a in declared.attributes]
-    print_table(declared.name, ["column", "role", "type"], rows)
+        print_json(
+            {
+                "schema": str(schema),
+                "sha256": declared.sha256,
+                "undecided": declared.undecided,
+                "suspected": [_entry(suspect) for suspect in suspected],
+                "warnings": warnings,
+            }
+        )
+    else:
+        _print(declared, _answer(declared, suspected, checked=file is not None), warnings)
+    if declared.undecided:
+        raise typer.Exit(SchemaError.exit_code)
+
+
+def _entry(suspect: Suspect) -> dict[str, str | None]:
+    judgment = suspect.judgment
+    return {
+        "column": suspect.column,
+        "role": str(suspect.role),
+        "looks_like": str(judgment.role),
+        "kind": judgment.kind.letter if judgment.kind is not None else None,
+        "sign": judgment.sign,
+        "reason": judgment.reason,
+    }
+
+
+def _answer(schema: Schema, suspected: Sequence[Suspect], *, checked: bool) -> list[str]:
+    """What the check comes to; that a file fits is said only where nothing is left to decide."""
+    lines = []
+    if schema.undecided:
+        lines.append(
+            f"Undecided, so that nothing is published: {', '.join(schema.undecided)}. Decide whether each is "
+            "identifying, quasi_identifying, sensitive or insensitive."
+        )
+    if suspected:
+        columns = ", ".join(suspect.column for suspect in suspected)
+        lines.append(
+            f"Published, but to be reviewed, since they look like identifiers or quasi-identifiers: {columns}."
+        )
+    if checked and not lines:
+        lines.append("The file fits the schema.")
+    elif checked:
+        lines.append("The values of the file are those the schema declares.")
+    else:
+        lines.append("The schema is well formed.")
+    return lines
+
+
+def _print(schema: Schema, answer: Sequence[str], warnings: Sequence[str]) -> None:
+    rows = [(a.name, str(a.role), type(a).__name__.lower()) for a in schema.attributes]
+    print_table(schema.name, ["column", "role", "type"], sorted(rows, key=lambda row: row[1] != "undecided"))
     out = console()
-    out.print("The file fits the schema." if file is not None else "The schema is well formed.")
-    for warning in warnings:
-        out.print(f"Warning: {warning}")
+    for line in [*answer, *(f"Warning: {warning}" for warning in warnings)]:
+        out.print(line, soft_wrap=True)

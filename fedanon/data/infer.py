@@ -6,7 +6,8 @@ It is only a proposal. What a column means, and who may know it, is for a person
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from itertools import pairwise
@@ -15,20 +16,67 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from fedanon.data.detectors.columns import ENOUGH_ROWS, SHARE, Judgment, judge_column, same_within
+from fedanon.data.detectors.headers import KINDS, names_postal_codes, names_sex
+from fedanon.data.detectors.shapes import are_numbers, are_whole_numbers
 from fedanon.data.hierarchy import ROOT, Hierarchy
-from fedanon.data.lint import IDENTIFYING, PERSON, POSTAL, QUASI_IDENTIFYING, SENSITIVE, suggests
 from fedanon.data.schema import Attribute, Categorical, FreeText, Numeric, Role, Schema
+from fedanon.data.schema_toml import schema_toml
 from fedanon.data.table import texts
 from fedanon.errors import ConfigError, DataError, SchemaError
+from fedanon.types import IndexArray
 
 MISSING_TOKENS = ("?", "NA", "N/A", "NaN", "nan", "null", "NULL")
 MAX_CATEGORIES = 50
-NEARLY_UNIQUE = 0.9
-ENOUGH_ROWS = 20
+#: columns that may show which rows are one person's
+COMPARED = 20
 
 PROPOSAL = """\
 A proposal, made from the names and the values of the columns. Before it is used, a person who knows the data has to
-check every role, widen the ranges to what may occur, and put a taxonomy in place of long lists of values."""
+check every role and its reason, decide about what is undecided, widen the ranges to what may occur, and put a taxonomy
+in place of long lists of values."""
+NO_PERSON = """\
+No column says whose row it is, so records are counted, not people. Add one_row_per_person = true if no person has two
+rows, or person_id = "..." if a column names the person."""
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What is proposed for a column, and why.
+
+    Parameters
+    ----------
+    attribute : its declaration.
+    reason : a clause about the column, without any of its values.
+    is_person : whether it is proposed as ``person_id``.
+    """
+
+    attribute: Attribute
+    reason: str
+    is_person: bool = False
+
+    @property
+    def name(self) -> str:
+        """Name of the column."""
+        return self.attribute.name
+
+    @property
+    def role(self) -> Role:
+        """The proposed role."""
+        return self.attribute.role
+
+
+def infer_columns(frame: pd.DataFrame) -> list[Proposal]:
+    """Propose a role for every column of ``frame``, with its reason; see :func:`infer_schema`."""
+    _refuse_empty(frame)
+    known = _known_cells(frame, missing_tokens(frame))
+    judged = {name: judge_column(name, cells, rows=len(frame)) for name, cells in known.items()}
+    judged |= _judge_repeated(judged, known, len(frame))
+    person = _choose_person(judged, known, len(frame))
+    return [
+        Proposal(_attribute(name, judgment.role, known[name]), _reason(judgment, name == person), name == person)
+        for name, judgment in judged.items()
+    ]
 
 
 def infer_schema(frame: pd.DataFrame, *, name: str) -> Schema:
@@ -39,13 +87,28 @@ def infer_schema(frame: pd.DataFrame, *, name: str) -> Schema:
     frame : the data, best as :func:`fedanon.io.csv.read_frame` gives them.
     name : of the schema.
     """
-    _refuse_empty(frame)
-    columns = {str(column): texts(frame[column]) for column in frame}
-    tokens = tuple(token for token in MISSING_TOKENS if any((column == token).any() for column in columns.values()))
-    known = {column: cells[~cells.isin(tokens)].dropna() for column, cells in columns.items()}
-    attributes = tuple(_attribute(column, cells) for column, cells in known.items())
-    persons = (a.name for a in attributes if _names_person(a, known[a.name], len(frame)))
-    return Schema(attributes, name=name, person_id=next(persons, None), missing_values=tokens)
+    return schema_of(infer_columns(frame), name=name, missing_values=missing_tokens(frame))
+
+
+def schema_of(proposals: Sequence[Proposal], *, name: str, missing_values: tuple[str, ...] = ()) -> Schema:
+    """Return the schema that the proposals for all columns make."""
+    person = next((proposal.name for proposal in proposals if proposal.is_person), None)
+    attributes = tuple(proposal.attribute for proposal in proposals)
+    return Schema(attributes, name=name, person_id=person, missing_values=missing_values)
+
+
+def proposed_toml(frame: pd.DataFrame, *, name: str) -> str:
+    """Return the text of a schema file for ``frame``, in which every column has its reason above it."""
+    proposals = infer_columns(frame)
+    schema = schema_of(proposals, name=name, missing_values=missing_tokens(frame))
+    comment = PROPOSAL if schema.person_id is not None else f"{PROPOSAL}\n\n{NO_PERSON}"
+    return schema_toml(schema, comment=comment, reasons={proposal.name: proposal.reason for proposal in proposals})
+
+
+def missing_tokens(frame: pd.DataFrame) -> tuple[str, ...]:
+    """Return the texts that usually mean missing and occur in ``frame``."""
+    columns = [texts(frame[column]) for column in frame]
+    return tuple(token for token in MISSING_TOKENS if any((column == token).any() for column in columns))
 
 
 def numeric_schema(frame: pd.DataFrame, qi: Literal["all"] | Sequence[str], *, name: str = "table") -> Schema:
@@ -75,40 +138,95 @@ def numeric_schema(frame: pd.DataFrame, qi: Literal["all"] | Sequence[str], *, n
     return Schema(tuple(attributes), name=name)
 
 
+# ---- people --------------------------------------------------------------------------------------
+
+
+def _judge_repeated(
+    judged: Mapping[str, Judgment], known: Mapping[str, pd.Series[Any]], rows: int
+) -> dict[str, Judgment]:
+    """Judge columns of unknown codes again that repeat, and whose rows of one code share what else is known of them."""
+    found = {}
+    for name, judgment in judged.items():
+        cells = known[name]
+        if judgment.role is not Role.UNDECIDED or len(cells) < rows or not _may_number(cells):
+            continue
+        same = same_within(_codes(cells), _comparable(name, known, rows))
+        if sum(same.values()) >= 2:
+            reason = (
+                f"it numbers rows that belong together ({cells.nunique():,} values on {rows:,} rows, "
+                f"{sum(same.values())} columns are the same within one)"
+            )
+            found[name] = Judgment(Role.IDENTIFYING, reason, "repeats", KINDS[-1], "anything")
+    return found
+
+
+def _may_number(cells: pd.Series[Any]) -> bool:
+    """Whether the values are codes, many of them, and none of them frequent."""
+    sizes = cells.value_counts()
+    many = max(ENOUGH_ROWS, SHARE * len(cells)) <= len(sizes) <= len(cells) / 1.5 and sizes.max() <= SHARE * len(cells)
+    return bool(many) and (are_whole_numbers(cells) or not are_numbers(cells))
+
+
+def _comparable(name: str, known: Mapping[str, pd.Series[Any]], rows: int) -> dict[str, IndexArray]:
+    """The columns with few values and none missing, as codes."""
+    few = [other for other, cells in known.items() if other != name and len(cells) == rows and cells.nunique() <= 12]
+    return {other: _codes(known[other]) for other in few[:COMPARED]}
+
+
+def _codes(cells: pd.Series[Any]) -> IndexArray:
+    return np.asarray(pd.factorize(cells)[0], dtype=np.int64)
+
+
+def _choose_person(judged: Mapping[str, Judgment], known: Mapping[str, pd.Series[Any]], rows: int) -> str | None:
+    """The column that says whose row it is: named so, or an identifier that repeats and agrees with the sex of people.
+
+    Where several do, the one with the fewest values, since it counts the fewest people.
+    """
+    complete = [n for n, judgment in judged.items() if judgment.role is Role.IDENTIFYING and len(known[n]) == rows]
+    named = [name for name in complete if judged[name].whose == "person"]
+    repeated = [
+        name
+        for name in complete
+        if judged[name].whose in ("anything", "perhaps_person")
+        and known[name].nunique() < rows
+        and _may_be_people(name, known, rows, proof=judged[name].sign == "repeats")
+    ]
+    return min(named or repeated, key=lambda name: int(known[name].nunique()), default=None)
+
+
+def _may_be_people(name: str, known: Mapping[str, pd.Series[Any]], rows: int, *, proof: bool) -> bool:
+    """Whether all rows of one number have one sex; ``proof`` is what a table without a column of it does not give."""
+    sexes = {n: codes for n, codes in _comparable(name, known, rows).items() if names_sex(n)}
+    same = same_within(_codes(known[name]), sexes).values()
+    return all(same) and (bool(same) or not proof)
+
+
+def _reason(judgment: Judgment, is_person: bool) -> str:
+    if is_person and judgment.whose != "person":
+        return f"{judgment.reason}; it repeats, so it is proposed as person_id: confirm that it names a person"
+    return judgment.reason
+
+
 # ---- one column ----------------------------------------------------------------------------------
 
 
-def _attribute(name: str, cells: pd.Series[Any]) -> Attribute:
+def _known_cells(frame: pd.DataFrame, tokens: Sequence[str]) -> dict[str, pd.Series[Any]]:
+    columns = {str(column): texts(frame[column]) for column in frame}
+    return {name: cells[~cells.isin(tokens)].dropna() for name, cells in columns.items()}
+
+
+def _attribute(name: str, role: Role, cells: pd.Series[Any]) -> Attribute:
     """``cells`` are the values that are not missing, as text."""
-    if suggests(name, IDENTIFYING) or cells.empty:
-        return FreeText(name, Role.IDENTIFYING if len(cells) else Role.INSENSITIVE)
-    role = _role(name)
-    if suggests(name, POSTAL):
+    if role is Role.IDENTIFYING or cells.empty:
+        return FreeText(name, role if role is not Role.QUASI_IDENTIFYING else Role.UNDECIDED)
+    if names_postal_codes(name):
         return Categorical(name, role, _taxonomy(name, cells))
     numeric = _numeric(name, role, cells)
-    distinct = cells.nunique()
-    if role is Role.INSENSITIVE and _looks_like_key(cells, distinct, numeric):
-        return FreeText(name, Role.IDENTIFYING)
     if numeric is not None:
         return numeric
-    if distinct <= MAX_CATEGORIES or role is Role.QUASI_IDENTIFYING:
+    if cells.nunique() <= MAX_CATEGORIES or role is Role.QUASI_IDENTIFYING:
         return Categorical(name, role, _taxonomy(name, cells))
     return FreeText(name, role)
-
-
-def _role(name: str) -> Role:
-    if suggests(name, QUASI_IDENTIFYING):
-        return Role.QUASI_IDENTIFYING
-    return Role.SENSITIVE if suggests(name, SENSITIVE) else Role.INSENSITIVE
-
-
-def _looks_like_key(cells: pd.Series[Any], distinct: int, numeric: Numeric | None) -> bool:
-    """Nearly unique text, or whole numbers that never repeat."""
-    if len(cells) < ENOUGH_ROWS:
-        return False
-    if numeric is None:
-        return distinct >= NEARLY_UNIQUE * len(cells)
-    return numeric.integer and distinct == len(cells)
 
 
 def _numeric(name: str, role: Role, cells: pd.Series[Any]) -> Numeric | None:
@@ -124,19 +242,13 @@ def _numeric(name: str, role: Role, cells: pd.Series[Any]) -> Numeric | None:
 def _taxonomy(name: str, cells: pd.Series[Any]) -> Hierarchy:
     """By calendar or prefix where the values allow it, else flat."""
     values = sorted({str(cell) for cell in cells})
-    if len(values) > MAX_CATEGORIES or suggests(name, POSTAL):
-        for build in (date_hierarchy, prefix_hierarchy) if suggests(name, POSTAL) else (date_hierarchy,):
+    if len(values) > MAX_CATEGORIES or names_postal_codes(name):
+        for build in (date_hierarchy, prefix_hierarchy) if names_postal_codes(name) else (date_hierarchy,):
             try:
                 return build(values)
             except SchemaError:
                 continue
     return Hierarchy.flat(values, root=ROOT if ROOT not in values else "(any)")
-
-
-def _names_person(attribute: Attribute, cells: pd.Series[Any], rows: int) -> bool:
-    """Whether an identifier repeats over rows, so that it tells which rows are one person's."""
-    named = attribute.role is Role.IDENTIFYING and suggests(attribute.name, PERSON)
-    return named and len(cells) == rows and cells.nunique() < rows
 
 
 def _refuse_empty(frame: pd.DataFrame) -> None:

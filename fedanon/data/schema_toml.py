@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from fedanon.data.hierarchy import ROOT, Hierarchy
@@ -11,15 +11,23 @@ from fedanon.data.schema import Attribute, Categorical, Numeric, Schema
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _NEEDS_ESCAPE = re.compile(r'[\x00-\x1f\x7f"\\]')
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]")
 _LINE = 110
 
 
-def schema_toml(schema: Schema, *, comment: str = "") -> str:
-    """The text of a schema file; ``comment`` is put on top."""
-    blocks = ["\n".join(f"# {line}".rstrip() for line in comment.splitlines())] if comment else []
+def schema_toml(schema: Schema, *, comment: str = "", reasons: Mapping[str, str] | None = None) -> str:
+    """The text of a schema file; ``comment`` is put on top, and the reason for a column's role above the column."""
+    blocks = ["\n".join(_comment(comment))] if comment else []
     blocks.append("\n".join(_head(schema)))
-    blocks += ["\n".join(_attribute(attribute)) for attribute in schema.attributes]
+    for attribute in schema.attributes:
+        reason = (reasons or {}).get(attribute.name, "")
+        blocks.append("\n".join([*_comment(f"{attribute.role}: {reason}" if reason else ""), *_attribute(attribute)]))
     return "\n\n".join(blocks) + "\n"
+
+
+def _comment(text: str) -> list[str]:
+    """A text may quote the name of a column, which may hold what a comment in TOML must not."""
+    return [f"# {_CONTROL.sub('?', line)}".rstrip() for line in text.split("\n")] if text else []
 
 
 def _head(schema: Schema) -> Iterator[str]:

@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from fedanon.data.detectors.headers import names_person
 from fedanon.data.groups import Groups
 from fedanon.data.hierarchy import Hierarchy
 from fedanon.data.schema import Attribute, Categorical, Numeric, Role, Schema
@@ -110,7 +111,7 @@ class Table:
         if missing not in get_args(MissingPolicy):
             raise ConfigError(f"The 'missing' parameter must be one of: {', '.join(get_args(MissingPolicy))}.")
         check_columns([str(name) for name in frame.columns], len(frame), schema)
-        refuse_unsaid_people((frame[name] for name in schema.naming), schema)
+        check_people((frame[name] for name in schema.naming), schema)
         for attribute in schema.attributes:
             if attribute.role is not Role.QUASI_IDENTIFYING:
                 check_values(frame[attribute.name], attribute, schema)
@@ -235,19 +236,53 @@ def _numbered(frame: pd.DataFrame, what: str, name: str | None) -> IntArray | No
     return pd.factorize(frame[name], sort=True)[0].astype(np.int32)
 
 
-def refuse_unsaid_people(identifying: Iterable[pd.Series[Any]], schema: Schema) -> None:
-    """Raise SchemaError where a column that identifies repeats and the schema does not say what that means."""
-    if schema.person_id is not None or schema.one_row_per_person is not None:
-        return
+def check_people(identifying: Iterable[pd.Series[Any]], schema: Schema) -> None:
+    """Raise SchemaError where the columns that identify contradict what the schema says, or does not say, of people."""
+    chosen: pd.Series[Any] | None = None
+    others: list[pd.Series[Any]] = []
     for column in identifying:
-        known = column[~missing_mask(column, schema)]
-        if not known.is_unique:
-            raise SchemaError(
-                f"The identifying column {column.name!r} repeats: {known.nunique()} values on {len(known)} rows. Say "
-                f'in the schema whose rows these are: person_id = "{column.name}" if it names a person, else '
-                "one_row_per_person = true if no person has two rows, or one_row_per_person = false if that is not "
-                "known; records are then counted, not people."
-            )
+        if column.name == schema.person_id:
+            chosen = column
+        elif schema.person_id is None:
+            _refuse_repeated(column, schema)
+        elif names_person(str(column.name)):
+            others.append(column)
+    if chosen is not None:
+        for other in others:
+            _refuse_fewer_people(chosen, other, schema)
+
+
+def _refuse_repeated(column: pd.Series[Any], schema: Schema) -> None:
+    """Refuse a column that repeats where it may be a person's, unless the schema says that nobody knows."""
+    if schema.one_row_per_person is False or (schema.one_row_per_person and not names_person(str(column.name))):
+        return
+    known = column[~missing_mask(column, schema)]
+    if known.is_unique:
+        return
+    counted = f"{known.nunique()} values on {len(known)} rows"
+    if schema.one_row_per_person:
+        raise SchemaError(
+            f"The schema says one_row_per_person = true, but {column.name!r} is a person's number by its name and "
+            f'repeats: {counted}. Write person_id = "{column.name}" instead, or one_row_per_person = false if it does '
+            "not name the person a row is about; records are then counted, not people."
+        )
+    raise SchemaError(
+        f"The identifying column {column.name!r} repeats: {counted}. Say in the schema whose rows these are: "
+        f'person_id = "{column.name}" if it names a person, else one_row_per_person = true if no person has two rows, '
+        "or one_row_per_person = false if that is not known; records are then counted, not people."
+    )
+
+
+def _refuse_fewer_people(chosen: pd.Series[Any], other: pd.Series[Any], schema: Schema) -> None:
+    """Refuse a person_id with more values than another person's number, unless most of that is missing."""
+    known = ~missing_mask(other, schema)
+    people, fewer = chosen[known].nunique(), other[known].nunique()
+    if known.mean() >= 0.5 and fewer < people:
+        raise SchemaError(
+            f"The person_id column {chosen.name!r} has {people} values where {other.name!r}, a person's number by its "
+            f'name, has {fewer}: people would be counted twice. Write person_id = "{other.name}", or list the codes of '
+            "people without a number in missing_values."
+        )
 
 
 def _renumbered(numbered: IntArray | None, rows: NDArray[Any]) -> IntArray | None:

@@ -13,7 +13,7 @@ import pandas as pd
 from fedanon.data.hierarchy import ROOT
 from fedanon.data.readers import READERS
 from fedanon.data.schema import Attribute, Categorical, FreeText, Numeric, Schema
-from fedanon.data.table import MissingPolicy, Table, check_columns, check_values, refuse_unsaid_people
+from fedanon.data.table import MissingPolicy, Table, check_columns, check_people, check_values
 from fedanon.errors import ConfigError, DataError, SchemaError
 from fedanon.io.parquet import (
     batches,
@@ -74,7 +74,7 @@ class ParquetSource:
 
     def _check_others(self, narrow: Schema) -> None:
         """Check the columns that are not held as those that are, one at a time."""
-        refuse_unsaid_people((self._column(self.schema[name]) for name in self.schema.naming), self.schema)
+        check_people((self._column(self.schema[name]) for name in self.schema.naming), self.schema)
         for attribute in self.schema.attributes:
             if attribute.name not in narrow.names and not isinstance(attribute, FreeText):
                 check_values(self._column(attribute), attribute, self.schema)

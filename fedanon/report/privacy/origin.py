@@ -9,7 +9,8 @@ from dataclasses import fields
 from typing import Any
 
 from fedanon._version import __version__
-from fedanon.data.lint import KINDS, Kind, Lookalike
+from fedanon.data.detectors.headers import KINDS, Kind
+from fedanon.data.lint import Lookalike
 from fedanon.data.schema import Attribute, Categorical, FreeText, Numeric
 from fedanon.io.manifest import file_sha256
 from fedanon.report.document import (
