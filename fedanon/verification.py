@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from fedanon._version import __version__
-from fedanon.anonymizers import ANONYMIZERS
+from fedanon.anonymizers import ANONYMIZERS, progress
 from fedanon.data.hierarchy import MISSING
 from fedanon.data.readers import read_table
 from fedanon.data.schema import Categorical, Schema
@@ -296,7 +296,12 @@ class Verification:
         if seed is None:
             yield Check("rebuild", "open", "the manifest names no seed, so the release cannot be made again")
             return
-        release = self._method.anonymize(table, rng=seed)
+        made = self.manifest.provenance.get("made", {})
+        if made and "runs" not in made:
+            yield Check("rebuild", "open", "the joining of several runs was limited by wall time; --set iterations=N is not")
+            return
+        with progress.repeating(made.get("runs", ())):
+            release = self._method.anonymize(table, rng=seed)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / self.manifest.release.name
             write(release, self._masked(table, lambda *_: release)[0], path)
