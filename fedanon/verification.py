@@ -43,6 +43,7 @@ DOUBTS = {
     "of the node alone",
     "population": "not checked: the population file is not at hand",
     "mechanism": "not checked: it is a promise about how the release is made, which no file can show",
+    "schema": "not checked: it needs the taxonomy of the column, which the manifest does not hold; give --schema",
 }
 #: the sizes a manifest names
 SIZES = {"rows": "rows", "suppressed": "suppressed rows", "classes": "equivalence classes"}
@@ -200,8 +201,10 @@ class Verification:
         stated = str(self.manifest.document["schema_sha256"])
         held = self.manifest.schema
         if held is not None:
+            # a manifest of version 0.1 holds the whole schema
+            expected = str(self.manifest.document.get("schema_held_sha256", stated))
             yield _check(
-                "schema of the manifest", held.sha256 == stated, "has the hash the manifest names", "its hash differs"
+                "schema of the manifest", held.sha256 == expected, "has the hash the manifest names", "its hash differs"
             )
         if self.declared is not None:
             known = {stated, str(self.manifest.provenance["schema_sha256"])}
@@ -210,11 +213,18 @@ class Verification:
 
     @cached_property
     def schema(self) -> Schema:
-        """Of the release: as the manifest holds it, else as given."""
-        found = self.manifest.schema or self.declared
-        if found is None:
+        """Of the release: as given, which says more, else as the manifest holds it."""
+        held = self.manifest.schema
+        if self.declared is not None and (held is None or not self._masks_columns):
+            return _with_missing(self.declared, held)
+        if held is None:
             raise ConfigError("The manifest holds no schema; give it with --schema.")
-        return found
+        return held
+
+    @property
+    def _masks_columns(self) -> bool:
+        """Whether a chain of methods took columns as quasi-identifiers that the schema does not call so."""
+        return bool(self.manifest.provenance["parameters"].get("masked"))
 
     @cached_property
     def released(self) -> FileView:
@@ -262,7 +272,8 @@ class Verification:
 
     def _against_original(self) -> Iterator[Check]:
         table, _ = self._origin
-        same = table.sha256 == self.manifest.provenance["data_sha256"]
+        made = self.manifest.provenance
+        same = table.hash_with(made["schema_sha256"]) == made["data_sha256"]
         yield _check(
             "hash of the data", same, "the original is the table it was made from", "the original is another table"
         )
@@ -290,6 +301,12 @@ class Verification:
             return Pipeline.from_provenance(made)
         return build(ANONYMIZERS[made["method"]], made["parameters"])
 
+    @property
+    def _needs_schema(self) -> bool:
+        """Whether the method needs values of a column of which the manifest holds only role and type."""
+        needed = any(model.needs_more_than(self.schema) for model in self.models if isinstance(model, PrivacyModel))
+        return needed or (self._masks_columns and self.declared is None)
+
     def _rebuilt(self) -> Iterator[Check]:
         table, write = self._origin
         seed, version = self.manifest.provenance["seed"], self.manifest.provenance["version"]
@@ -298,7 +315,10 @@ class Verification:
             return
         made = self.manifest.provenance.get("made", {})
         if made and "runs" not in made:
-            yield Check("rebuild", "open", "the joining of several runs was limited by wall time; --set iterations=N is not")
+            yield Check("rebuild", "open", "runs were joined in limited wall time, which cannot be done alike again")
+            return
+        if self._needs_schema:
+            yield Check("rebuild", "open", "the manifest does not hold the values the method needs; give --schema")
             return
         with progress.repeating(made.get("runs", ())):
             release = self._method.anonymize(table, rng=seed)

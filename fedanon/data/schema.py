@@ -61,7 +61,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True)
 class Numeric:
-    """A numeric column with its declared range (both ends included).
+    """A numeric column with its declared range (both ends included), which only a quasi-identifier has to state.
 
     ``hierarchy`` is an optional taxonomy of the values as text, for methods that treat the column as categorical.
     """
@@ -97,6 +97,11 @@ class FreeText:
 
 
 Attribute = Numeric | Categorical | FreeText
+
+
+def type_name(attribute: Attribute) -> str:
+    """The type as a schema file names it."""
+    return "numeric" if isinstance(attribute, Numeric) else "categorical" if isinstance(attribute, Categorical) else "text"
 
 
 @dataclass(frozen=True)
@@ -144,6 +149,8 @@ class Schema:
         for attribute in self.quasi_identifiers:
             if attribute.name == self.target:
                 raise SchemaError(f"The target column {attribute.name!r} cannot be a quasi-identifier.")
+            if isinstance(attribute, Numeric) and not math.isfinite(attribute.high - attribute.low):
+                raise SchemaError(f"The numeric column {attribute.name!r} needs a range of two numbers, the lower first.")
 
     @property
     def names(self) -> list[str]:
@@ -216,6 +223,13 @@ class Schema:
             elif attribute.role is Role.QUASI_IDENTIFYING:
                 changed.append(replace(attribute, role=Role.INSENSITIVE))
         return self.replacing(*changed)
+
+    def without_values(self) -> Schema:
+        """A copy in which quasi-identifiers alone say which values they have; of the others role and type are left.
+
+        A categorical column becomes text, since it cannot be declared without its values.
+        """
+        return replace(self, attributes=tuple(_without_values(attribute) for attribute in self.attributes))
 
     @cached_property
     def sha256(self) -> str:
@@ -307,8 +321,18 @@ def _attribute(name: str, entry: Any, folder: Path | None) -> Attribute:
     raise SchemaError(f"The type of {name!r} must be numeric, categorical or text.")
 
 
+def _without_values(attribute: Attribute) -> Attribute:
+    if attribute.role is Role.QUASI_IDENTIFYING:
+        return attribute
+    if isinstance(attribute, Numeric):
+        return Numeric(attribute.name, attribute.role, -math.inf, math.inf, attribute.integer)
+    return FreeText(attribute.name, attribute.role)
+
+
 def _numeric(name: str, role: Role, entry: Mapping[str, Any], folder: Path | None) -> Numeric:
     bounds = entry.get("range")
+    if bounds is None and role is not Role.QUASI_IDENTIFYING:
+        return Numeric(name, role, -math.inf, math.inf, bool(entry.get("integer", False)), _hierarchy(name, entry, folder))
     if not (
         isinstance(bounds, list)
         and len(bounds) == 2
@@ -354,7 +378,8 @@ def _entry(attribute: Attribute) -> dict[str, Any]:
     if isinstance(attribute, Numeric):
         # as floats, so that a range of whole numbers built in Python has the hash of the same one in a file
         bounds = [float(attribute.low), float(attribute.high)]
-        entry |= {"type": "numeric", "range": bounds, "integer": attribute.integer}
+        stated = {"range": bounds} if math.isfinite(attribute.high - attribute.low) else {}
+        entry |= {"type": "numeric", **stated, "integer": attribute.integer}
     else:
         entry |= {"type": "categorical"}
     if attribute.hierarchy is not None:

@@ -19,7 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fedanon.data.hierarchy import ROOT
-from fedanon.data.schema import Schema
+from fedanon.data.schema import Schema, type_name
 from fedanon.data.schema_toml import schema_toml
 from fedanon.data.table import Table, texts
 from fedanon.errors import DataError, SchemaError
@@ -62,7 +62,8 @@ def write_release(
     release : what is published.
     table : what it was made from.
     path : the file; Parquet if its name ends in .parquet, else CSV. An older one is replaced.
-    with_schema : whether the manifest holds the schema; not where its ranges were read off the data.
+    with_schema : whether the manifest holds the schema, without the values of columns that are dropped or passed
+        through; not where its ranges were read off the data.
     source : where ``table`` was read from, if it holds only some of the columns.
 
     Returns
@@ -98,7 +99,8 @@ def manifest_text(release: Release, table: Table, digest: str, kind: str, *, wit
     document = {**manifest(release, table), f"{kind}_sha256": digest}
     if with_schema:
         # as text, since the order of columns and values has a meaning and the keys of a manifest are sorted
-        document["schema"] = schema_toml(release.schema)
+        known = release.schema.without_values()
+        document |= {"schema": schema_toml(known), "schema_held_sha256": known.sha256}
     return json.dumps(document, indent=2, sort_keys=True, default=_plain) + "\n"
 
 
@@ -117,7 +119,7 @@ def manifest(release: Release, table: Table) -> dict[str, Any]:
         "smallest_class": release.smallest_class,
         "columnwise": release.recoding.columnwise,
         "missing": table.missing,
-        "columns": [{"name": a.name, "role": str(a.role)} for a in release.schema.attributes],
+        "columns": [{"name": a.name, "role": str(a.role), "type": type_name(a)} for a in release.schema.attributes],
         "schema_sha256": release.schema.sha256,
     }
 

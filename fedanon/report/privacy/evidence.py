@@ -128,6 +128,12 @@ class ReleaseEvidence:
         """Method, parameters, seed, version, hashes; empty without a manifest."""
         return self.manifest.provenance if self.manifest else {}
 
+    @property
+    def declared_types(self) -> dict[str, str]:
+        """The type of every column, as its schema declared it when the release was made."""
+        columns = self.manifest.document.get("columns", []) if self.manifest else []
+        return {column["name"]: column["type"] for column in columns if "type" in column}
+
     @cached_property
     def anonymizer(self) -> Anonymizer | None:
         """The method, if the manifest names a registered one."""
