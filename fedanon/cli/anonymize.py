@@ -35,6 +35,7 @@ def anonymize(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Where to write the release: CSV, or .parquet.")
     ] = None,
+    force: options.Force = False,
     audit: AuditFile = None,
     as_json: options.Json = False,
 ) -> None:
@@ -45,7 +46,9 @@ def anonymize(
     memory; the others pass by.
     """
     from fedanon.io.manifest import file_sha256
+    from fedanon.io.outputs import check_release_output
 
+    check_release_output(output, inputs=source.inputs, force=force)
     method = method or "mondrian"
     k, more = asked_of_classes(k, require)
     anonymizer = make_anonymizer(method, k, {**options.parse_settings(settings), **more})
@@ -54,7 +57,7 @@ def anonymize(
         table, write = _read(source, output, anonymizer)
         with search_progress():
             release, result = run(anonymizer, table, seed)
-        entry |= _logged(release, result)
+        entry |= logged(release, result)
         if output is not None:
             # ranges that were read off the data are values of the data
             write(release, table, output, with_schema=source.quasi is None)
@@ -81,7 +84,7 @@ def _read(
     return source.load(), write_release
 
 
-def _logged(release: Release, result: dict[str, Any]) -> dict[str, Any]:
+def logged(release: Release, result: dict[str, Any]) -> dict[str, Any]:
     """What the audit log keeps of a release: sizes and hashes."""
     sizes = {name: result[name] for name in ("n", "people", "suppressed", "classes", "k_reached")}
     provenance = release.provenance

@@ -11,6 +11,7 @@ import typer
 
 from fedanon.cli import options
 from fedanon.cli.anonymize import asked_of_classes
+from fedanon.cli.audit import AuditFile, audited
 from fedanon.cli.output import console, json_text, print_json, print_table
 from fedanon.cli.runs import make_anonymizer
 from fedanon.errors import ConfigError, PrivacyViolationError
@@ -57,7 +58,9 @@ def attack(
     seed: options.Seed = 0,
     output: Output = None,
     plot: Plot = None,
+    force: options.Force = False,
     listing: Listing = False,
+    audit: AuditFile = None,
     as_json: options.Json = False,
 ) -> None:
     """Attack a release, models trained on it and a federation, and report each rate beside that of a guess.
@@ -67,17 +70,25 @@ def attack(
     otherwise.
     """
     from fedanon.attacks.suite import select_attacks
+    from fedanon.io.outputs import check_output
+    from fedanon.report.drawing import PLOTS
 
     if listing:
         _list_attacks(as_json=as_json)
         return
+    output = _results_file(output)
+    check_output(output, inputs=[*source.inputs, release], force=force)
+    check_output(plot, inputs=[*source.inputs, release, output], endings=PLOTS, force=force)
     attacks = select_attacks(suite, _parse_attack_settings(attack_settings))
     if release is not None:
         _reject_method(method, k, require, settings)
-    table = source.load()
-    context = _make_context(table, release, method or "mondrian", k, require, settings, seed)
-    report = _run(context, attacks)
-    _publish(context, report, output, plot, as_json=as_json)
+    with audited(audit, "attack") as entry:
+        table = source.load()
+        context = _make_context(table, release, method or "mondrian", k, require, settings, seed)
+        entry |= {"suite": suite, "seed": seed, "data_sha256": table.sha256}
+        report = _run(context, attacks)
+        entry["rates"] = {result.attack: result.rate for result in report.results}
+        entry["written"] = _publish(context, report, output, plot, as_json=as_json)
     _enforce_limit(report, fail_above)
 
 
@@ -88,17 +99,20 @@ def _reject_method(method: str | None, k: int | None, require: str | None, setti
 
 def _publish(
     context: AttackContext, report: AttackReport, output: Path | None, plot: Path | None, *, as_json: bool
-) -> None:
-    """Write and draw what was asked for, then print."""
+) -> list[str]:
+    """Write and draw what was asked for, then print; returns the names of the files."""
     document = _document(context, report)
     if output is not None:
         _write(document, output)
-    if plot is not None and report.results:
+    plot = plot if report.results else None
+    if plot is not None:
         draw_attacks(report.results, _describe(context), plot)
+    written = [path for path in (output, plot) if path is not None]
     if as_json:
         print_json(document)
     else:
-        _print_report(context, report, [path for path in (output, plot) if path is not None])
+        _print_report(context, report, written)
+    return [path.name for path in written]
 
 
 def _parse_attack_settings(settings: list[str] | None) -> dict[str, dict[str, str]]:
@@ -162,12 +176,16 @@ def _document(context: AttackContext, report: AttackReport) -> dict[str, Any]:
     }
 
 
+def _results_file(output: Path | None) -> Path | None:
+    """The file itself, or the one in the folder that is named."""
+    return output if output is None or output.suffix == ".json" else output / RESULTS_FILE
+
+
 def _write(document: dict[str, Any], output: Path) -> None:
     from fedanon.io.atomic import atomic_write
 
-    if output.suffix != ".json":
-        output.mkdir(parents=True, exist_ok=True)
-        output = output / RESULTS_FILE
+    if output.name == RESULTS_FILE:
+        output.parent.mkdir(parents=True, exist_ok=True)
     atomic_write(output, json_text(document))
 
 

@@ -195,6 +195,7 @@ Requirement = Annotated[
 ]
 Settings = Annotated[list[str] | None, setting_option("method_settings")]
 Seed = Annotated[int, setting_option("seed")]
+Force = Annotated[bool, typer.Option("--force", help="Replace output files that exist; never those that are read.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
 
 
@@ -219,6 +220,13 @@ class TableSource:
     ] = None
     missing: Missing = None
     encoding: Encoding = "utf-8"
+
+    @property
+    def inputs(self) -> list[Path]:
+        """The files that are read, which no output may be."""
+        from fedanon.io.outputs import schema_files
+
+        return [*([] if self.file is None else [self.file]), *schema_files(self.schema)]
 
     def load(self, also: Collection[str] | None = None) -> Table:
         """Read the table; ``also`` names the columns needed besides the quasi-identifiers, and None takes all.

@@ -49,6 +49,7 @@ def report(
     ] = True,
     missing: options.Missing = None,
     encoding: options.Encoding = "utf-8",
+    force: options.Force = False,
     audit: AuditFile = None,
 ) -> None:
     """One self-contained page about the results of experiments: findings, figures, tables, provenance.
@@ -72,21 +73,28 @@ def report(
             missing=missing,
             encoding=encoding,
             title=title,
+            force=force,
             audit=audit,
         )
         privacy_report(results[0], output, pdf, chosen)
         return
-    _experiments(results, output, pdf, figures, title)
+    with audited(audit, "report") as entry:
+        entry["sources"] = [path.name for path in results]
+        entry["written"] = _experiments(results, output, pdf, figures, title, force=force)
 
 
-def _experiments(results: list[Path], output: Path, pdf: Path | None, figures: Path | None, title: str | None) -> None:
+def _experiments(
+    results: list[Path], output: Path, pdf: Path | None, figures: Path | None, title: str | None, *, force: bool
+) -> list[str]:
+    """Write the page and what else was asked for; returns the names of the files."""
     from fedanon.harness.result_set import read_results
     from fedanon.io.atomic import atomic_write
+    from fedanon.io.outputs import check_output
     from fedanon.report.experiment_report import experiment_report
     from fedanon.report.html import render_html
 
-    if output.suffix.lower() not in (".html", ".htm"):
-        raise ConfigError("The page must be a file that ends in .html; --pdf FILE writes a PDF.")
+    check_output(output, inputs=results, endings=(".html", ".htm"), force=force)
+    check_output(pdf, inputs=[*results, output], endings=(".pdf",), force=force)
     document = experiment_report([read_results(_folder(path)) for path in results], title=title)
     written = [output]
     atomic_write(output, render_html(document))
@@ -97,23 +105,28 @@ def _experiments(results: list[Path], output: Path, pdf: Path | None, figures: P
         written.append(pdf)
     console().print(f"Report: {', '.join(map(str, written))}.")
     if figures is not None:
-        console().print(f"{_write_figures(document, figures)} figures, PNG and SVG: {figures}.")
+        drawn = _write_figures(document, figures, force=force)
+        console().print(f"{len(drawn) // 2} figures, PNG and SVG: {figures}.")
+        written += drawn
+    return [path.name for path in written]
 
 
 def _folder(path: Path) -> Path:
     return path.parent / "results" / path.stem if path.suffix == ".toml" else path
 
 
-def _write_figures(document: Document, folder: Path) -> int:
+def _write_figures(document: Document, folder: Path, *, force: bool) -> list[Path]:
     from fedanon.io.atomic import atomic_write
+    from fedanon.io.outputs import check_output
     from fedanon.report.drawing import figure_file
 
     folder.mkdir(parents=True, exist_ok=True)
-    found = document.figures()
-    for figure in found:
-        for kind in ("png", "svg"):
-            atomic_write(folder / f"{figure.name}.{kind}", figure_file(figure, kind))
-    return len(found)
+    files = {folder / f"{each.name}.{kind}": (each, kind) for each in document.figures() for kind in ("png", "svg")}
+    for path in files:
+        check_output(path, force=force)
+    for path, (each, kind) in files.items():
+        atomic_write(path, figure_file(each, kind))
+    return list(files)
 
 
 # ---- `fedanon report --privacy` ------------------------------------------------------------------
@@ -132,15 +145,18 @@ class PrivacyOptions:
     missing: str | None
     encoding: str
     title: str | None
+    force: bool
     audit: Path | None
 
 
 def privacy_report(source: Path, output: Path, pdf: Path | None, chosen: PrivacyOptions) -> None:
     """Write the report as HTML or PDF, by the name of ``output``; exit code 2 if a promise does not hold."""
+    from fedanon.io.outputs import check_output, schema_files
     from fedanon.report.privacy.language import language
 
-    if output.suffix.lower() not in (".html", ".htm", ".pdf"):
-        raise ConfigError("The report must be a file that ends in .html or .pdf.")
+    read = [source, *schema_files(chosen.schema), chosen.original, chosen.population]
+    check_output(output, inputs=read, endings=(".html", ".htm", ".pdf"), force=chosen.force)
+    check_output(pdf, inputs=[*read, output], endings=(".pdf",), force=chosen.force)
     say = language(chosen.language)
     if _is_experiment(source):
         raise ConfigError(

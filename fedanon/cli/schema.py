@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from fedanon.cli import options
+from fedanon.cli.audit import AuditFile, audited
 from fedanon.cli.output import console, print_json, print_table
-from fedanon.errors import ConfigError
 
 app = typer.Typer(help="Propose a schema for a CSV file, or check one.", no_args_is_help=True)
 
@@ -21,20 +21,25 @@ def infer(
         Path | None, typer.Option("-o", "--output", help="Where to write it; else it is printed.")
     ] = None,
     encoding: options.Encoding = "utf-8",
+    force: options.Force = False,
+    audit: AuditFile = None,
 ) -> None:
     """Propose a schema: types, ranges and likely roles. A proposal only: read it before you use it."""
     from fedanon.data.infer import PROPOSAL, infer_schema
     from fedanon.data.readers import read_frame
     from fedanon.data.schema_toml import schema_toml
     from fedanon.io.atomic import atomic_write
+    from fedanon.io.manifest import file_sha256
+    from fedanon.io.outputs import check_output
 
-    text = schema_toml(infer_schema(read_frame(file, encoding=encoding), name=file.stem), comment=PROPOSAL)
-    if output is None:
-        typer.echo(text, nl=False)
-        return
-    if output.exists():
-        raise ConfigError(f"The file {output} exists; a schema may hold your work, so it is not overwritten.")
-    atomic_write(output, text)
+    check_output(output, inputs=[file], endings=(".toml",), force=force)
+    with audited(audit, "schema infer") as entry:
+        text = schema_toml(infer_schema(read_frame(file, encoding=encoding), name=file.stem), comment=PROPOSAL)
+        if output is None:
+            typer.echo(text, nl=False)
+            return
+        atomic_write(output, text)
+        entry |= {"input": file.name, "output": output.name, "output_sha256": file_sha256(output)}
     console().print(f"Written: {output}. Read the roles before you use it.")
 
 

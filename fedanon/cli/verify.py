@@ -55,9 +55,10 @@ def verify(
 
 
 def _manifest(path: Path, release: Path | None) -> Manifest:
-    from fedanon.io.manifest import SUFFIX, Manifest
+    from fedanon.io.manifest import Manifest
+    from fedanon.io.outputs import MANIFEST
 
-    beside = None if path.name.endswith(SUFFIX) or release is not None else Manifest.beside(path)
+    beside = None if path.name.endswith(MANIFEST) or release is not None else Manifest.beside(path)
     return beside or Manifest.read(path, release)
 
 

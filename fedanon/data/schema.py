@@ -74,6 +74,11 @@ class Numeric:
     hierarchy: Hierarchy | None = None
 
     @property
+    def has_range(self) -> bool:
+        """Whether a range is declared."""
+        return math.isfinite(self.high - self.low)
+
+    @property
     def width(self) -> float:
         """Length of the declared range; 1 for a range of one point, so that dividing by it is safe."""
         return (self.high - self.low) or 1.0
@@ -101,7 +106,9 @@ Attribute = Numeric | Categorical | FreeText
 
 def type_name(attribute: Attribute) -> str:
     """The type as a schema file names it."""
-    return "numeric" if isinstance(attribute, Numeric) else "categorical" if isinstance(attribute, Categorical) else "text"
+    return (
+        "numeric" if isinstance(attribute, Numeric) else "categorical" if isinstance(attribute, Categorical) else "text"
+    )
 
 
 @dataclass(frozen=True)
@@ -149,8 +156,10 @@ class Schema:
         for attribute in self.quasi_identifiers:
             if attribute.name == self.target:
                 raise SchemaError(f"The target column {attribute.name!r} cannot be a quasi-identifier.")
-            if isinstance(attribute, Numeric) and not math.isfinite(attribute.high - attribute.low):
-                raise SchemaError(f"The numeric column {attribute.name!r} needs a range of two numbers, the lower first.")
+            if isinstance(attribute, Numeric) and not attribute.has_range:
+                raise SchemaError(
+                    f"The numeric column {attribute.name!r} needs a range of two numbers, the lower first."
+                )
 
     @property
     def names(self) -> list[str]:
@@ -332,7 +341,9 @@ def _without_values(attribute: Attribute) -> Attribute:
 def _numeric(name: str, role: Role, entry: Mapping[str, Any], folder: Path | None) -> Numeric:
     bounds = entry.get("range")
     if bounds is None and role is not Role.QUASI_IDENTIFYING:
-        return Numeric(name, role, -math.inf, math.inf, bool(entry.get("integer", False)), _hierarchy(name, entry, folder))
+        return Numeric(
+            name, role, -math.inf, math.inf, bool(entry.get("integer", False)), _hierarchy(name, entry, folder)
+        )
     if not (
         isinstance(bounds, list)
         and len(bounds) == 2
@@ -378,7 +389,7 @@ def _entry(attribute: Attribute) -> dict[str, Any]:
     if isinstance(attribute, Numeric):
         # as floats, so that a range of whole numbers built in Python has the hash of the same one in a file
         bounds = [float(attribute.low), float(attribute.high)]
-        stated = {"range": bounds} if math.isfinite(attribute.high - attribute.low) else {}
+        stated = {"range": bounds} if attribute.has_range else {}
         entry |= {"type": "numeric", **stated, "integer": attribute.integer}
     else:
         entry |= {"type": "categorical"}

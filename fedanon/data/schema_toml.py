@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -42,7 +41,7 @@ def _attribute(attribute: Attribute) -> Iterator[str]:
     if isinstance(attribute, FreeText):
         return
     if isinstance(attribute, Numeric):
-        if math.isfinite(attribute.high - attribute.low):
+        if attribute.has_range:
             yield f"range = [{_number(float(attribute.low))}, {_number(float(attribute.high))}]"
         yield f"integer = {str(attribute.integer).lower()}"
     if attribute.hierarchy is not None:

@@ -13,10 +13,8 @@ from typing import Any
 
 from fedanon.data.schema import MAX_BYTES, Schema
 from fedanon.errors import DataError
+from fedanon.io.outputs import MANIFEST, manifest_path
 from fedanon.io.parquet import is_parquet
-from fedanon.io.release_file import manifest_path
-
-SUFFIX = manifest_path("").name
 
 
 @dataclass(frozen=True)
@@ -112,6 +110,6 @@ def _text(path: Path) -> str:
 
 
 def _described(path: Path) -> Path:
-    if not path.name.endswith(SUFFIX):
-        raise DataError(f"The name {path.name} does not end in {SUFFIX}; say which file it describes with --release.")
-    return path.with_name(path.name.removesuffix(SUFFIX))
+    if not path.name.endswith(MANIFEST):
+        raise DataError(f"The name {path.name} does not end in {MANIFEST}; say which file it describes with --release.")
+    return path.with_name(path.name.removesuffix(MANIFEST))

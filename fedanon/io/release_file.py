@@ -25,6 +25,7 @@ from fedanon.data.table import Table, texts
 from fedanon.errors import DataError, SchemaError
 from fedanon.io.atomic import atomic_file, atomic_write
 from fedanon.io.csv import read_frame
+from fedanon.io.outputs import manifest_path as manifest_path
 from fedanon.io.parquet import batches, column_types, is_parquet, read_columns, write_frame
 from fedanon.release.gate import verify
 from fedanon.release.release import Release
@@ -87,11 +88,6 @@ def write_release(
         _forget(manifest_path(path))
     atomic_write(manifest_path(path), text)
     return path
-
-
-def manifest_path(path: str | Path) -> Path:
-    """Where the manifest of the release at ``path`` lies."""
-    return Path(f"{path}.manifest.json")
 
 
 def manifest_text(release: Release, table: Table, digest: str, kind: str, *, with_schema: bool = True) -> str:

@@ -132,6 +132,7 @@ def _given(evidence: ReleaseEvidence) -> dict[str, Any]:
 
 # ---- columns -------------------------------------------------------------------------------------
 
+
 def columns_section(evidence: ReleaseEvidence, say: Language) -> Section:
     """Return one line per column."""
     columns = tuple(TableColumn(say(f"columns.{name}")) for name in ("column", "role", "type", "published"))
