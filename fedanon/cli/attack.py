@@ -14,7 +14,7 @@ from fedanon.cli.anonymize import asked_of_classes
 from fedanon.cli.audit import AuditFile, audited
 from fedanon.cli.output import console, json_text, print_json, print_table
 from fedanon.cli.runs import make_anonymizer
-from fedanon.errors import ConfigError, PrivacyViolationError
+from fedanon.errors import ConfigError, DataError, PrivacyViolationError
 
 if TYPE_CHECKING:
     from fedanon.attacks.base import Attack, AttackResult
@@ -27,7 +27,7 @@ COLUMNS = ("attack", "rate %", "95 % interval", "baseline %", "lift", "n", "seco
 RESULTS_FILE = "attacks.json"
 
 ReleaseFile = Annotated[
-    Path | None, typer.Option(help="A released file of INPUT, rows in the same order, instead of a method.")
+    Path | None, typer.Option(help="A released file of INPUT, with the manifest beside it, instead of a method.")
 ]
 Suite = Annotated[str, typer.Option(help="Attacks a,b,c; or `all`, or all on a `release`, a `model`, a `federation`.")]
 AttackSettings = Annotated[
@@ -48,6 +48,7 @@ Listing = Annotated[bool, typer.Option("--list", help="List the attacks and thei
 def attack(
     source: options.TableSource,
     release: ReleaseFile = None,
+    row_key: options.RowKey = None,
     suite: Suite = "all",
     method: options.Method = None,
     k: options.MinimumK = None,
@@ -77,14 +78,16 @@ def attack(
         _list_attacks(as_json=as_json)
         return
     output = _results_file(output)
-    check_output(output, inputs=[*source.inputs, release], force=force)
-    check_output(plot, inputs=[*source.inputs, release, output], endings=PLOTS, force=force)
+    check_output(output, inputs=[*source.inputs, release, row_key], force=force)
+    check_output(plot, inputs=[*source.inputs, release, row_key, output], endings=PLOTS, force=force)
     attacks = select_attacks(suite, _parse_attack_settings(attack_settings))
     if release is not None:
         _reject_method(method, k, require, settings)
     with audited(audit, "attack") as entry:
         table = source.load()
-        context = _make_context(table, release, method or "mondrian", k, require, settings, seed)
+        context = _make_context(
+            table, _read_release(release, table, row_key), method or "mondrian", k, require, settings, seed
+        )
         entry |= {"suite": suite, "seed": seed, "data_sha256": table.sha256}
         report = _run(context, attacks)
         entry["rates"] = {result.attack: result.rate for result in report.results}
@@ -128,7 +131,7 @@ def _parse_attack_settings(settings: list[str] | None) -> dict[str, dict[str, st
 
 def _make_context(
     table: Table,
-    release: Path | None,
+    release: Release | None,
     method: str,
     k: int | None,
     require: str | None,
@@ -138,18 +141,28 @@ def _make_context(
     from fedanon.attacks.context import AttackContext
 
     if release is not None:
-        return AttackContext(table, _read_release(release, table), None, seed)
+        return AttackContext(table, release, None, seed)
     k, more = asked_of_classes(k, require)
     anonymizer = make_anonymizer(method, k, {**options.parse_settings(settings), **more})
     return AttackContext(table, anonymizer.anonymize(table, rng=seed), anonymizer, seed)
 
 
-def _read_release(path: Path, table: Table) -> Release:
-    """Read the release in a file, with all columns as they are published there."""
+def _read_release(path: Path | None, table: Table, row_key: Path | None) -> Release | None:
+    """Read the release in a file, with all columns as they are published there, beside the rows of the original."""
+    from fedanon.io.manifest import Manifest, file_sha256
     from fedanon.io.release_file import read_release
+    from fedanon.io.row_order import read_row_key
     from fedanon.release.reconstruction import reconstruct
+    from fedanon.verification import UNMATCHED, with_known_facts
 
-    return reconstruct(read_release(path, table.schema, also=table.schema.published), table)
+    if path is None:
+        return None
+    view = read_release(path, table.schema, also=table.schema.published)
+    order = None if row_key is None else read_row_key(row_key, file_sha256(path))
+    known = with_known_facts(view, table, Manifest.beside(path), order)
+    if not known.is_matched and known.matching != "size":
+        raise DataError(f"The release cannot be attacked: {UNMATCHED[known.matching]}.")
+    return reconstruct(known.view, table)
 
 
 def _run(context: AttackContext, attacks: list[tuple[str, Attack]]) -> AttackReport:

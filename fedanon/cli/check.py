@@ -12,6 +12,7 @@ from fedanon.cli.audit import AuditFile, audited
 from fedanon.cli.output import console, print_checks, print_json, print_table
 
 if TYPE_CHECKING:
+    from fedanon.data.table import Table
     from fedanon.verification import CheckedRelease
 
 
@@ -23,8 +24,9 @@ def check(
     require: Annotated[
         str | None, typer.Option(help="Fail unless every class keeps this: k=10,l=2:COLUMN,t=0.3:COLUMN.")
     ] = None,
+    row_key: options.RowKey = None,
     missing: options.Missing = None,
-    encoding: options.Encoding = "utf-8",
+    encoding: options.Encoding = "auto",
     audit: AuditFile = None,
     as_json: options.Json = False,
 ) -> None:
@@ -33,10 +35,12 @@ def check(
     A manifest beside the file is compared with it. Exit code 2 if the manifest's claim, its hash, --k or --require does
     not hold. A claim that cannot be told from the file (people without --original, k over a federation) is left open.
     --k and --require count rows; people are counted only with --original and a schema that names a person_id column.
+    Rows in random order are matched with the original by --row-key, else by what they say, as far as that is certain.
     """
     with audited(audit, "check") as entry:
         entry |= {"release": release.name, "k": k, "require": require}
-        checked = _checked(release, schema, original, k, require, missing, encoding)
+        table = _original(schema, original, missing, encoding)
+        checked = _checked(release, schema, table, k, require, row_key)
         result = checked.to_dict()
         entry |= {"classes": result["classes"], "k_reached": result["k_reached"], "manifest": result["manifest"]}
     if as_json:
@@ -45,14 +49,15 @@ def check(
         _report(release, checked)
 
 
+def _original(schema: Path, original: Path | None, missing: str | None, encoding: str) -> Table | None:
+    if original is None:
+        return None
+    source = options.TableSource(file=original, schema=schema, missing=missing, encoding=encoding)
+    return source.load()
+
+
 def _checked(
-    release: Path,
-    schema: Path,
-    original: Path | None,
-    k: int | None,
-    require: str | None,
-    missing: str | None,
-    encoding: str,
+    release: Path, schema: Path, table: Table | None, k: int | None, require: str | None, row_key: Path | None
 ) -> CheckedRelease:
     """What was found; raise if anything does not hold."""
     from fedanon.data.schema import Schema
@@ -60,21 +65,20 @@ def _checked(
     from fedanon.privacy.requirements import parse_requirements
     from fedanon.verification import check_release
 
-    table = None
-    if original is not None:
-        source = options.TableSource(file=original, schema=schema, missing=missing, encoding=encoding)
-        table = source.load(also=())
     required = [*([] if k is None else [KAnonymity(k=k)]), *parse_requirements(require or "")]
-    return check_release(release, Schema.read(schema), required=required, table=table)
+    return check_release(release, Schema.read(schema), required=required, table=table, row_key=row_key)
 
 
 def _report(release: Path, checked: CheckedRelease) -> None:
     from fedanon.metrics import METRICS
+    from fedanon.verification import UNMATCHED
 
     rows = [(METRICS[n].title if n in METRICS else n, v) for n, v in checked.metrics.items()]
     print_table(str(release.name), ["metric", "value"], rows)
     print_checks(checked.checks)
     out = console()
+    if checked.matching in UNMATCHED:
+        out.print(f"Not all could be measured: {UNMATCHED[checked.matching]}.")
     left = sum(check.outcome == "open" for check in checked.checks)
     if checked.claim is None:
         out.print("No manifest beside the file: nothing was promised, so nothing could be compared.")

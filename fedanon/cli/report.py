@@ -47,8 +47,9 @@ def report(
     attacks: Annotated[
         bool, typer.Option("--attacks/--no-attacks", help="With --privacy and --original: try the attacks.")
     ] = True,
+    row_key: options.RowKey = None,
     missing: options.Missing = None,
-    encoding: options.Encoding = "utf-8",
+    encoding: options.Encoding = "auto",
     force: options.Force = False,
     audit: AuditFile = None,
 ) -> None:
@@ -70,6 +71,7 @@ def report(
             require=require,
             language=language,
             attacks=attacks,
+            row_key=row_key,
             missing=missing,
             encoding=encoding,
             title=title,
@@ -142,6 +144,7 @@ class PrivacyOptions:
     require: str | None
     language: str
     attacks: bool
+    row_key: Path | None
     missing: str | None
     encoding: str
     title: str | None
@@ -154,7 +157,7 @@ def privacy_report(source: Path, output: Path, pdf: Path | None, chosen: Privacy
     from fedanon.io.outputs import check_output, schema_files
     from fedanon.report.privacy.language import language
 
-    read = [source, *schema_files(chosen.schema), chosen.original, chosen.population]
+    read = [source, *schema_files(chosen.schema), chosen.original, chosen.population, chosen.row_key]
     check_output(output, inputs=read, endings=(".html", ".htm", ".pdf"), force=chosen.force)
     check_output(pdf, inputs=[*read, output], endings=(".pdf",), force=chosen.force)
     say = language(chosen.language)
@@ -234,6 +237,7 @@ def _evidence(source: Path, say: Language, chosen: PrivacyOptions) -> ReleaseEvi
         table=None
         if chosen.original is None
         else read_table(chosen.original, declared, missing=policy, encoding=chosen.encoding),
+        row_key=chosen.row_key,
         required=parse_requirements(chosen.require or ""),
         population=None if chosen.population is None else Population.read(chosen.population, declared),
         files=tuple((say(key), path) for key, path in named.items() if path is not None),

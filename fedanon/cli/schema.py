@@ -20,7 +20,7 @@ def infer(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Where to write it; else it is printed.")
     ] = None,
-    encoding: options.Encoding = "utf-8",
+    encoding: options.Encoding = "auto",
     force: options.Force = False,
     audit: AuditFile = None,
 ) -> None:
@@ -48,7 +48,7 @@ def check(
     schema: Annotated[Path, typer.Argument(help="Schema file (TOML).")],
     file: Annotated[Path | None, typer.Argument(help="CSV file to check against it.")] = None,
     missing: options.Missing = None,
-    encoding: options.Encoding = "utf-8",
+    encoding: options.Encoding = "auto",
     as_json: options.Json = False,
 ) -> None:
     """Check a schema, and a file against it; warn of columns that could undo an anonymization."""

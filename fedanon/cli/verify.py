@@ -23,9 +23,10 @@ def verify(
     schema: Annotated[Path | None, typer.Option(help="Schema of the original table, to compare its hash.")] = None,
     original: Annotated[Path | None, typer.Option(help="The original file: people, data hash and truth.")] = None,
     rebuild: Annotated[
-        bool, typer.Option("--rebuild", help="Make the release again from --original and compare the bytes.")
+        bool, typer.Option("--rebuild", help="Make the release again from --original and compare its rows, or bytes.")
     ] = False,
-    encoding: options.Encoding = "utf-8",
+    row_key: options.RowKey = None,
+    encoding: options.Encoding = "auto",
     audit: AuditFile = None,
     as_json: options.Json = False,
 ) -> None:
@@ -43,7 +44,7 @@ def verify(
         found = _manifest(manifest, release)
         entry |= {"manifest": found.path.name, "expected_sha256": found.expected_sha256}
         declared = None if schema is None else Schema.read(schema)
-        checks = list(Verification(found, declared, original, encoding).checks(rebuild=rebuild))
+        checks = list(Verification(found, declared, original, encoding, row_key).checks(rebuild=rebuild))
         failed = [check.name for check in checks if check.outcome == "fail"]
         entry |= {"checks": {check.name: check.outcome for check in checks}, "outcome": "failed" if failed else "done"}
     if as_json:

@@ -22,9 +22,7 @@ def commands(ward: Path, schema: Path) -> dict[str, list[str]]:
 @pytest.mark.parametrize("command", ["anonymize", "sdc apply"])
 @pytest.mark.parametrize("alias", ["same", "dots", "symlink", "hardlink"])
 @pytest.mark.parametrize("what", ["input", "schema"])
-def test_inputs_are_never_written_over(
-    run: Run, ward: Path, schema: Path, command: str, alias: str, what: str
-) -> None:
+def test_inputs_are_never_written_over(run: Run, ward: Path, schema: Path, command: str, alias: str, what: str) -> None:
     target = {"input": ward, "schema": schema}[what]
     other = target.with_name(f"alias{target.suffix}")
     if alias == "symlink":
