@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -34,12 +34,16 @@ from fedanon.types import IntArray, Rng
 
 @dataclass(frozen=True)
 class ReleasePlan:
-    """The groups and cells a method wants to publish, before they are verified and become a release."""
+    """The groups and cells a method wants to publish, before they are verified and become a release.
+
+    ``made`` is what a search did whose budget was wall time; see :class:`fedanon.release.release.Provenance`.
+    """
 
     groups: Groups
     cells: Mapping[str, Cells]
     recoding: Recoding
     notes: tuple[str, ...] = ()
+    made: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +71,7 @@ class Anonymizer(ABC):
             plan.groups,
             plan.cells,
             claim=self.claim(),
-            provenance=self._provenance(table, generator, plan.notes),
+            provenance=self._provenance(table, generator, plan),
             recoding=plan.recoding,
         )
         return verify(release, table)
@@ -97,7 +101,7 @@ class Anonymizer(ABC):
         if self.numeric_only and missing:
             raise ConfigError(f"The method {self.name!r} takes no missing values. Columns: {', '.join(missing)}.")
 
-    def _provenance(self, table: Table, rng: Rng, notes: tuple[str, ...]) -> Provenance:
+    def _provenance(self, table: Table, rng: Rng, plan: ReleasePlan) -> Provenance:
         entropy: Any = getattr(rng.bit_generator.seed_seq, "entropy", None)
         return Provenance(
             method=self.name,
@@ -106,7 +110,8 @@ class Anonymizer(ABC):
             version=__version__,
             data_sha256=table.sha256,
             schema_sha256=table.schema.sha256,
-            notes=notes,
+            notes=plan.notes,
+            made=plan.made,
         )
 
 

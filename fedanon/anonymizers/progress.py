@@ -1,8 +1,8 @@
-"""Progress of a long search: whoever started it can watch it and stop it."""
+"""Progress of a long search: whoever started it can watch it and stop it, and repeat one that went by the clock."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -44,3 +44,27 @@ def part(begin: float, end: float) -> Iterator[None]:
     outer = _watcher.get()
     with watching(lambda share, loss: outer is None or outer(begin + min(share, 1.0) * (end - begin), loss)):
         yield
+
+
+# ---- What a search by the clock really did, so that it can be done again -------------------------
+
+#: the trials of one run: how many at a time, and the share of the budget that was used before them
+Chunks = Sequence[tuple[int, float]]
+
+_repeated: ContextVar[Iterator[Chunks] | None] = ContextVar("repeated", default=None)
+
+
+@contextmanager
+def repeating(runs: Sequence[Chunks]) -> Iterator[None]:
+    """Let the searches inside the block make the trials of ``runs``, run by run, whatever the clock says."""
+    token = _repeated.set(iter(runs))
+    try:
+        yield
+    finally:
+        _repeated.reset(token)
+
+
+def next_repeated() -> Chunks | None:
+    """The trials the next run is to make; None where none are given."""
+    runs = _repeated.get()
+    return None if runs is None else next(runs, None)

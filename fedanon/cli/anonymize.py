@@ -3,89 +3,83 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
-from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from fedanon.cli import options
 from fedanon.cli.audit import AuditFile, audited
 from fedanon.cli.output import console, print_conclusion, print_json, print_table
+from fedanon.cli.publishing import PublishingSource, takes_publishing_source, written_lines
 from fedanon.cli.runs import make_anonymizer, run
 from fedanon.errors import ConfigError
 
 if TYPE_CHECKING:
     from fedanon.anonymizers.base import Anonymizer
     from fedanon.data.table import Table
+    from fedanon.io.dialect import Dialect
     from fedanon.io.parquet_source import ParquetSource
     from fedanon.release.conclusion import Conclusion
     from fedanon.release.release import Release
 
 
-@options.takes_table_source
+@takes_publishing_source
 def anonymize(
-    source: options.TableSource,
+    source: PublishingSource,
     method: options.Method = None,
     k: options.MinimumK = None,
     require: options.Requirement = None,
     settings: options.Settings = None,
     seed: options.Seed = 0,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Where to write the release: CSV, or .parquet.")
-    ] = None,
     audit: AuditFile = None,
     as_json: options.Json = False,
 ) -> None:
     """Anonymize a CSV or Parquet file or a data set, verify the release, and report loss and risk.
 
     With -o the release is written together with a manifest (OUT.csv.manifest.json); nothing is written unless what the
-    method claims was verified on the output. From Parquet to Parquet only the columns the method needs are held in
-    memory; the others pass by.
+    method claims was verified on the output. A CSV file is written as the input is: separator, decimal mark, encoding.
+    From Parquet to Parquet only the columns the method needs are held in memory; the others pass by.
     """
     from fedanon.io.manifest import file_sha256
 
+    source.check_outputs()
     method = method or "mondrian"
     k, more = asked_of_classes(k, require)
     anonymizer = make_anonymizer(method, k, {**options.parse_settings(settings), **more})
     with audited(audit, "anonymize") as entry:
         entry |= {"method": method, "parameters": asdict(anonymizer), "seed": seed}
-        table, write, streamed = _read(source, output, anonymizer)
+        table, dialect, columns = _read(source, anonymizer)
         with search_progress():
             release, result = run(anonymizer, table, seed)
-        conclusion = _conclude(release, streamed)
-        entry |= _logged(release, result) | {"conclusion": conclusion.level}
-        if output is not None:
-            # ranges that were read off the data are values of the data
-            write(release, table, output, with_schema=source.quasi is None)
-            result["output"] = str(output)
-            entry |= {"output": output.name, "output_sha256": file_sha256(output)}
+        conclusion = conclude_release(release, columns)
+        entry |= logged(release, result) | {"conclusion": conclusion.level}
+        if dialect is not None:
+            result["read_as"] = str(dialect)
+        if source.output is not None:
+            result |= source.write(release, table, dialect, columns)
+            entry |= {"output": source.output.name, "output_sha256": file_sha256(source.output)}
     if as_json:
         print_json(result | {"conclusion": conclusion.to_dict()})
     else:
         _report(result, conclusion)
 
 
-def _read(
-    source: options.TableSource, output: Path | None, anonymizer: Anonymizer
-) -> tuple[Table, Callable[..., Path], ParquetSource | None]:
-    """The table, how its release is written, and the file it was read from if that holds more columns."""
+def _read(source: PublishingSource, anonymizer: Anonymizer) -> tuple[Table, Dialect | None, ParquetSource | None]:
+    """The table, the dialect of a CSV file, and where the other columns of a Parquet file pass by."""
     from fedanon.io.parquet import is_parquet
-    from fedanon.io.release_file import write_release
 
     file = source.file
-    if file is not None and is_parquet(file) and is_parquet(output) and source.dataset is None and source.node is None:
+    from_file = file is not None and source.dataset is None and source.node is None
+    if from_file and is_parquet(file) and is_parquet(source.output):
+        assert file is not None
         columns = options.parquet_source(file, source.schema, source.quasi)
         policy: Any = source.missing or "error"
-        table = columns.table(missing=policy, also=_columns_of(anonymizer))
-        return table, partial(write_release, source=columns), columns
-    return source.load(), write_release, None
+        return columns.table(missing=policy, also=_columns_of(anonymizer)), None, columns
+    return *source.load_with_dialect(), None
 
 
-def _conclude(release: Release, streamed: ParquetSource | None) -> Conclusion:
+def conclude_release(release: Release, streamed: ParquetSource | None) -> Conclusion:
     """What is to be said first of a release, which has passed the gate."""
     from fedanon.release.conclusion import conclude
     from fedanon.release.exposure import measure_exposure
@@ -97,7 +91,7 @@ def _conclude(release: Release, streamed: ParquetSource | None) -> Conclusion:
     return conclude(whole, verified_claim(release), exposure=exposure)
 
 
-def _logged(release: Release, result: dict[str, Any]) -> dict[str, Any]:
+def logged(release: Release, result: dict[str, Any]) -> dict[str, Any]:
     """What the audit log keeps of a release: sizes and hashes."""
     sizes = {name: result[name] for name in ("n", "people", "suppressed", "classes", "k_reached")}
     provenance = release.provenance
@@ -136,27 +130,34 @@ def _report(result: dict[str, Any], conclusion: Conclusion) -> None:
         out.print(f"Note: {note}")
     if result["truthfulness"] < 1:
         out.print(f"Note: {1 - result['truthfulness']:.1%} of the published cells are not true of their record.")
-    for line in _limits(result["parameters"]):
+    for line in _limits(result["parameters"], guarded=any("cells" in change for change in result.get("changes", ()))):
         out.print(line)
-    if "output" in result:
-        out.print(f"Written: {result['output']} and its manifest.")
+    if "read_as" in result:
+        out.print(f"Read as {result['read_as']}.")
+    for line in written_lines(result):
+        out.print(line)
 
 
-def _limits(parameters: Mapping[str, Any]) -> tuple[str, ...]:
+def _limits(parameters: Mapping[str, Any], *, guarded: bool = False) -> tuple[str, ...]:
     """What a release does not protect from."""
     if "epsilon" in parameters:
         return ("Not protected: several releases of the same people can be combined; their epsilons add up.",)
+    apart = ", apostrophes apart" if guarded else ""
     return (
-        "Not protected: columns that are not quasi-identifiers are published as they are; a class whose records",
-        "share a sensitive value discloses it; several releases of the same people can be combined.",
+        f"Not protected: columns that are not quasi-identifiers are published as they are{apart}; a class whose",
+        "records share a sensitive value discloses it; several releases of the same people can be combined.",
         "What is required bounds what a class discloses of the columns it names, and of no others."
         if parameters.get("require")
         else "With --require a class must also hold several values: l=2:COLUMN, t=0.3:COLUMN.",
     )
 
 
+#: what is said of the file in sentences
+FILE_FACTS = ("read_as", "row_order", "changes", "row_key")
+
+
 def _numbers(result: dict[str, Any]) -> list[tuple[str, Any]]:
-    skipped = {"method", "claim", "counted", "notes", "parameters", "output", "version", "n"}
+    skipped = {"method", "claim", "counted", "notes", "parameters", "output", "version", "n", *FILE_FACTS}
     return [(name, value) for name, value in result.items() if name not in skipped]
 
 

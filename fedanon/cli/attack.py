@@ -11,9 +11,10 @@ import typer
 
 from fedanon.cli import options
 from fedanon.cli.anonymize import asked_of_classes
+from fedanon.cli.audit import AuditFile, audited
 from fedanon.cli.output import console, json_text, print_json, print_table
 from fedanon.cli.runs import make_anonymizer
-from fedanon.errors import ConfigError, PrivacyViolationError
+from fedanon.errors import ConfigError, DataError, PrivacyViolationError
 
 if TYPE_CHECKING:
     from fedanon.attacks.base import Attack, AttackResult
@@ -26,7 +27,7 @@ COLUMNS = ("attack", "rate %", "95 % interval", "baseline %", "lift", "n", "seco
 RESULTS_FILE = "attacks.json"
 
 ReleaseFile = Annotated[
-    Path | None, typer.Option(help="A released file of INPUT, rows in the same order, instead of a method.")
+    Path | None, typer.Option(help="A released file of INPUT, with the manifest beside it, instead of a method.")
 ]
 Suite = Annotated[str, typer.Option(help="Attacks a,b,c; or `all`, or all on a `release`, a `model`, a `federation`.")]
 AttackSettings = Annotated[
@@ -47,6 +48,7 @@ Listing = Annotated[bool, typer.Option("--list", help="List the attacks and thei
 def attack(
     source: options.TableSource,
     release: ReleaseFile = None,
+    row_key: options.RowKey = None,
     suite: Suite = "all",
     method: options.Method = None,
     k: options.MinimumK = None,
@@ -57,7 +59,9 @@ def attack(
     seed: options.Seed = 0,
     output: Output = None,
     plot: Plot = None,
+    force: options.Force = False,
     listing: Listing = False,
+    audit: AuditFile = None,
     as_json: options.Json = False,
 ) -> None:
     """Attack a release, models trained on it and a federation, and report each rate beside that of a guess.
@@ -67,17 +71,27 @@ def attack(
     otherwise.
     """
     from fedanon.attacks.suite import select_attacks
+    from fedanon.io.outputs import check_output
+    from fedanon.report.drawing import PLOTS
 
     if listing:
         _list_attacks(as_json=as_json)
         return
+    output = _results_file(output)
+    check_output(output, inputs=[*source.inputs, release, row_key], force=force)
+    check_output(plot, inputs=[*source.inputs, release, row_key, output], endings=PLOTS, force=force)
     attacks = select_attacks(suite, _parse_attack_settings(attack_settings))
     if release is not None:
         _reject_method(method, k, require, settings)
-    table = source.load()
-    context = _make_context(table, release, method or "mondrian", k, require, settings, seed)
-    report = _run(context, attacks)
-    _publish(context, report, output, plot, as_json=as_json)
+    with audited(audit, "attack") as entry:
+        table = source.load()
+        context = _make_context(
+            table, _read_release(release, table, row_key), method or "mondrian", k, require, settings, seed
+        )
+        entry |= {"suite": suite, "seed": seed, "data_sha256": table.sha256}
+        report = _run(context, attacks)
+        entry["rates"] = {result.attack: result.rate for result in report.results}
+        entry["written"] = _publish(context, report, output, plot, as_json=as_json)
     _enforce_limit(report, fail_above)
 
 
@@ -88,17 +102,20 @@ def _reject_method(method: str | None, k: int | None, require: str | None, setti
 
 def _publish(
     context: AttackContext, report: AttackReport, output: Path | None, plot: Path | None, *, as_json: bool
-) -> None:
-    """Write and draw what was asked for, then print."""
+) -> list[str]:
+    """Write and draw what was asked for, then print; returns the names of the files."""
     document = _document(context, report)
     if output is not None:
         _write(document, output)
-    if plot is not None and report.results:
+    plot = plot if report.results else None
+    if plot is not None:
         draw_attacks(report.results, _describe(context), plot)
+    written = [path for path in (output, plot) if path is not None]
     if as_json:
         print_json(document)
     else:
-        _print_report(context, report, [path for path in (output, plot) if path is not None])
+        _print_report(context, report, written)
+    return [path.name for path in written]
 
 
 def _parse_attack_settings(settings: list[str] | None) -> dict[str, dict[str, str]]:
@@ -114,7 +131,7 @@ def _parse_attack_settings(settings: list[str] | None) -> dict[str, dict[str, st
 
 def _make_context(
     table: Table,
-    release: Path | None,
+    release: Release | None,
     method: str,
     k: int | None,
     require: str | None,
@@ -124,18 +141,28 @@ def _make_context(
     from fedanon.attacks.context import AttackContext
 
     if release is not None:
-        return AttackContext(table, _read_release(release, table), None, seed)
+        return AttackContext(table, release, None, seed)
     k, more = asked_of_classes(k, require)
     anonymizer = make_anonymizer(method, k, {**options.parse_settings(settings), **more})
     return AttackContext(table, anonymizer.anonymize(table, rng=seed), anonymizer, seed)
 
 
-def _read_release(path: Path, table: Table) -> Release:
-    """Read the release in a file, with all columns as they are published there."""
+def _read_release(path: Path | None, table: Table, row_key: Path | None) -> Release | None:
+    """Read the release in a file, with all columns as they are published there, beside the rows of the original."""
+    from fedanon.io.manifest import Manifest, file_sha256
     from fedanon.io.release_file import read_release
+    from fedanon.io.row_order import read_row_key
     from fedanon.release.reconstruction import reconstruct
+    from fedanon.verification import UNMATCHED, with_known_facts
 
-    return reconstruct(read_release(path, table.schema, also=table.schema.published), table)
+    if path is None:
+        return None
+    view = read_release(path, table.schema, also=table.schema.published)
+    order = None if row_key is None else read_row_key(row_key, file_sha256(path))
+    known = with_known_facts(view, table, Manifest.beside(path), order)
+    if not known.is_matched and known.matching != "size":
+        raise DataError(f"The release cannot be attacked: {UNMATCHED[known.matching]}.")
+    return reconstruct(known.view, table)
 
 
 def _run(context: AttackContext, attacks: list[tuple[str, Attack]]) -> AttackReport:
@@ -162,12 +189,16 @@ def _document(context: AttackContext, report: AttackReport) -> dict[str, Any]:
     }
 
 
+def _results_file(output: Path | None) -> Path | None:
+    """The file itself, or the one in the folder that is named."""
+    return output if output is None or output.suffix == ".json" else output / RESULTS_FILE
+
+
 def _write(document: dict[str, Any], output: Path) -> None:
     from fedanon.io.atomic import atomic_write
 
-    if output.suffix != ".json":
-        output.mkdir(parents=True, exist_ok=True)
-        output = output / RESULTS_FILE
+    if output.name == RESULTS_FILE:
+        output.parent.mkdir(parents=True, exist_ok=True)
     atomic_write(output, json_text(document))
 
 

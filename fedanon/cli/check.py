@@ -13,6 +13,7 @@ from fedanon.cli.output import console, print_checks, print_conclusion, print_js
 from fedanon.errors import PrivacyViolationError
 
 if TYPE_CHECKING:
+    from fedanon.data.table import Table
     from fedanon.verification import CheckedRelease
 
 
@@ -24,8 +25,9 @@ def check(
     require: Annotated[
         str | None, typer.Option(help="Fail unless every class keeps this: k=10,l=2:COLUMN,t=0.3:COLUMN.")
     ] = None,
+    row_key: options.RowKey = None,
     missing: options.Missing = None,
-    encoding: options.Encoding = "utf-8",
+    encoding: options.Encoding = "auto",
     audit: AuditFile = None,
     as_json: options.Json = False,
 ) -> None:
@@ -33,11 +35,13 @@ def check(
 
     A manifest beside the file is compared with it. Exit code 4 if the manifest's claim, its hash, --k or --require does
     not hold. A claim that cannot be told from the file (people without --original, k over a federation) is left open.
-    --k and --require count rows; people whom a person_id column tells apart are counted only with --original.
+    --k and --require count rows; people whom a person_id column tells apart are counted only with --original. Rows in
+    random order are matched with the original by --row-key, else by what they say, as far as that is certain.
     """
     with audited(audit, "check") as entry:
         entry |= {"release": release.name, "k": k, "require": require}
-        checked = _checked(release, schema, original, k, require, missing, encoding)
+        table = _original(schema, original, missing, encoding)
+        checked = _checked(release, schema, table, k, require, row_key)
         entry |= {name: checked.metrics.get(name) for name in ("classes", "k_reached")}
         entry |= {"manifest": checked.claim, "conclusion": checked.conclusion.level}
         if as_json:
@@ -48,14 +52,15 @@ def check(
             raise PrivacyViolationError(checked.violation)
 
 
+def _original(schema: Path, original: Path | None, missing: str | None, encoding: str) -> Table | None:
+    if original is None:
+        return None
+    source = options.TableSource(file=original, schema=schema, missing=missing, encoding=encoding)
+    return source.load()
+
+
 def _checked(
-    release: Path,
-    schema: Path,
-    original: Path | None,
-    k: int | None,
-    require: str | None,
-    missing: str | None,
-    encoding: str,
+    release: Path, schema: Path, table: Table | None, k: int | None, require: str | None, row_key: Path | None
 ) -> CheckedRelease:
     """What was found."""
     from fedanon.data.schema import Schema
@@ -63,16 +68,13 @@ def _checked(
     from fedanon.privacy.requirements import parse_requirements
     from fedanon.verification import inspect_release
 
-    table = None
-    if original is not None:
-        source = options.TableSource(file=original, schema=schema, missing=missing, encoding=encoding)
-        table = source.load(also=())
     required = [*([] if k is None else [KAnonymity(k=k)]), *parse_requirements(require or "")]
-    return inspect_release(release, Schema.read(schema), required=required, table=table)
+    return inspect_release(release, Schema.read(schema), required=required, table=table, row_key=row_key)
 
 
 def _report(release: Path, checked: CheckedRelease) -> None:
     from fedanon.metrics import METRICS
+    from fedanon.verification import UNMATCHED
 
     rows = [(METRICS[n].title if n in METRICS else n, v) for n, v in checked.metrics.items()]
     if rows:
@@ -82,6 +84,8 @@ def _report(release: Path, checked: CheckedRelease) -> None:
     if checked.violation:
         return
     out = console()
+    if checked.matching in UNMATCHED:
+        out.print(f"Not all could be measured: {UNMATCHED[checked.matching]}.")
     left = sum(check.outcome == "open" for check in checked.checks)
     if checked.claim is None:
         out.print("No manifest beside the file: nothing was promised, so nothing could be compared.")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fedanon.cli import options
+from fedanon.cli.audit import AuditFile, audited
 from fedanon.cli.output import console, print_json, print_table
 from fedanon.cli.runs import component_of, make_anonymizer, run
 from fedanon.errors import ConfigError, FedanonError
@@ -38,17 +39,26 @@ def compare(
     k: Annotated[str, typer.Option("--k", help="Values of k: 3,5,10,20.")] = "5,10",
     seed: options.Seed = 0,
     plot: Annotated[Path | None, typer.Option(help="Also draw loss against risk into this file (PNG or SVG).")] = None,
+    force: options.Force = False,
+    audit: AuditFile = None,
     as_json: options.Json = False,
 ) -> None:
     """Compare methods by information loss and re-identification risk across k.
 
     A method that cannot run on the table is listed with the reason; the others go on.
     """
+    from fedanon.io.outputs import check_output
+    from fedanon.report.drawing import PLOTS
+
+    check_output(plot, inputs=source.inputs, endings=PLOTS, force=force)
     runs = _plan(methods, _ks(k))
-    table = source.load()
-    results, failures = _run_all(runs, table, seed)
-    if plot is not None:
-        draw_tradeoff(results, plot)
+    with audited(audit, "compare") as entry:
+        table = source.load()
+        entry |= {"methods": methods, "k": k, "seed": seed, "data_sha256": table.sha256}
+        results, failures = _run_all(runs, table, seed)
+        if plot is not None:
+            draw_tradeoff(results, plot)
+            entry["written"] = [plot.name]
     if as_json:
         print_json({"n": len(table), "seed": seed, "results": results, "failures": failures})
         return

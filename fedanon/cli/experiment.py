@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fedanon.cli import options
+from fedanon.cli.audit import AuditFile, audited
 from fedanon.cli.output import console, print_json, print_markdown, print_table
 from fedanon.errors import ConfigError
 from fedanon.fields import warn_renamed
@@ -63,6 +64,7 @@ def run(
         str, typer.Option(help="processes (this machine) or ray (a cluster, by RAY_ADDRESS).")
     ] = "processes",
     fresh: Annotated[bool, typer.Option("--fresh", help="Compute again what is finished.")] = False,
+    audit: AuditFile = None,
     as_json: options.Json = False,
 ) -> None:
     """Run an experiment. A killed run goes on where it stopped; a finished one is instant.
@@ -78,7 +80,12 @@ def run(
 
         experiment = read_experiment(file)
         folder = _results_folder(file, output)
-        done = _run_with_progress(experiment, folder, workers=workers, engine=engine, fresh=fresh, stopped=stopped)
+        if folder.exists() and not folder.is_dir():
+            raise ConfigError(f"The folder of results {folder} is a file; name a folder.")
+        with audited(audit, "experiment run") as entry:
+            done = _run_with_progress(experiment, folder, workers=workers, engine=engine, fresh=fresh, stopped=stopped)
+            entry |= {"experiment": experiment.name, "folder": folder.name, "interrupted": done.interrupted}
+            entry |= {"computed": done.computed, "kept": done.kept, "failures": len(done.failures)}
         if as_json:
             print_json({"experiment": experiment.name, "folder": str(folder), **vars(done)})
         if done.interrupted:

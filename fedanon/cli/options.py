@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from fedanon.data.schema import Schema
     from fedanon.data.table import Table
+    from fedanon.io.dialect import Dialect
     from fedanon.io.parquet_source import ParquetSource
 
 # ---- Options derived from the settings of a run --------------------------------------------------
@@ -187,7 +188,7 @@ Missing = Annotated[
     str | None,
     typer.Option(help="Missing quasi-identifiers: error (default), category (a value of its own), wildcard."),
 ]
-Encoding = Annotated[str, typer.Option(help="Encoding of the file.")]
+Encoding = Annotated[str, typer.Option(help="Encoding of the file; `auto` finds it.")]
 Method = Annotated[str | None, typer.Option(help="Anonymizer; see `fedanon methods`. mondrian by default.")]
 MinimumK = Annotated[int | None, typer.Option(help="Minimum number of people who share a published record.")]
 Requirement = Annotated[
@@ -195,6 +196,10 @@ Requirement = Annotated[
 ]
 Settings = Annotated[list[str] | None, setting_option("method_settings")]
 Seed = Annotated[int, setting_option("seed")]
+RowKey = Annotated[
+    Path | None, typer.Option("--row-key", help="The row key of the release, where its rows are in random order.")
+]
+Force = Annotated[bool, typer.Option("--force", help="Replace output files that exist; never those that are read.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
 
 
@@ -218,17 +223,28 @@ class TableSource:
         typer.Option("--qi", help="Numeric columns a,b,c (or `all`) as quasi-identifiers, instead of a schema."),
     ] = None
     missing: Missing = None
-    encoding: Encoding = "utf-8"
+    encoding: Encoding = "auto"
+
+    @property
+    def inputs(self) -> list[Path]:
+        """The files that are read, which no output may be."""
+        from fedanon.io.outputs import schema_files
+
+        return [*([] if self.file is None else [self.file]), *schema_files(self.schema)]
 
     def load(self, also: Collection[str] | None = None) -> Table:
         """Read the table; ``also`` names the columns needed besides the quasi-identifiers, and None takes all.
 
         Only a Parquet file is read by columns.
         """
+        return self.load_with_dialect(also)[0]
+
+    def load_with_dialect(self, also: Collection[str] | None = None) -> tuple[Table, Dialect | None]:
+        """Read the table, and say in which dialect a CSV file is written."""
         if (self.file is None) == (self.dataset is None):
             raise ConfigError("Give either an input file or --dataset NAME.")
         if self.dataset is not None:
-            return self._load_dataset(self.dataset)
+            return self._load_dataset(self.dataset), None
         if self.node is not None:
             raise ConfigError("--node goes with --dataset.")
         assert self.file is not None
@@ -243,37 +259,45 @@ class TableSource:
             raise ConfigError(f"{', '.join(given)} goes with an input file; a data set brings its own schema.")
         return load(name, node=self.node)
 
-    def _load_file(self, file: Path, also: Collection[str] | None) -> Table:
-        from fedanon.data.readers import read_frame, read_table
+    def _load_file(self, file: Path, also: Collection[str] | None) -> tuple[Table, Dialect | None]:
+        from fedanon.data.readers import format_of, read_frame, read_table
+        from fedanon.data.table import Table
+        from fedanon.io.csv import read_with_dialect
         from fedanon.io.parquet import is_parquet
 
         missing: Any = self.missing or "error"
         if is_parquet(file) and also is not None:
-            return parquet_source(file, self.schema, self.quasi).table(missing=missing, also=also)
+            return parquet_source(file, self.schema, self.quasi).table(missing=missing, also=also), None
         encoding = self.encoding
         declared = _declared(self.schema, self.quasi) or _all_numeric(read_frame(file, encoding=encoding), self.quasi)
-        return read_table(file, declared, missing=missing, encoding=encoding)
+        if format_of(file) != "csv":
+            return read_table(file, declared, missing=missing, encoding=encoding), None
+        frame, dialect = read_with_dialect(file, declared, encoding)
+        return Table.from_frame(frame, declared, missing=missing), dialect
 
 
-def takes_table_source(command: Command) -> Command:
-    """Give a command the options that name a table, before its own; it receives a TableSource as its first argument."""
-    hints = get_type_hints(TableSource, include_extras=True)
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+def takes_table_source(command: Command, kind: type[TableSource] = TableSource) -> Command:
+    """Give a command the options that name a table, before its own; it receives a TableSource as its first argument.
+
+    ``kind`` may have more fields, which are options too.
+    """
+    hints = get_type_hints(kind, include_extras=True)
+    anywhere = inspect.Parameter.POSITIONAL_OR_KEYWORD
     derived = [
-        inspect.Parameter(entry.name, kind, default=entry.default, annotation=hints[entry.name])
-        for entry in fields(TableSource)
+        inspect.Parameter(entry.name, anywhere, default=entry.default, annotation=hints[entry.name])
+        for entry in fields(kind)
     ]
     former = typer.Option("--client", hidden=True, help="Former name of --node.", min=0)
     derived.append(_parameter("client", int, former))
-    return _with_options(command, derived, _table_source)
+    return _with_options(command, derived, lambda given: _table_source(kind, given))
 
 
-def _table_source(given: Mapping[str, Any]) -> TableSource:
-    chosen = {entry.name: given[entry.name] for entry in fields(TableSource)}
+def _table_source(kind: type[TableSource], given: Mapping[str, Any]) -> TableSource:
+    chosen = {entry.name: given[entry.name] for entry in fields(kind)}
     if given["client"] is not None:
         warn_renamed("--client", "--node")
         chosen["node"] = given["client"]
-    return TableSource(**chosen)
+    return kind(**chosen)
 
 
 def parquet_source(file: Path, schema: Path | None, quasi: str | None) -> ParquetSource:

@@ -52,8 +52,10 @@ def report(
     attacks: Annotated[
         bool, typer.Option("--attacks/--no-attacks", help="With --privacy and --original: try the attacks.")
     ] = True,
+    row_key: options.RowKey = None,
     missing: options.Missing = None,
-    encoding: options.Encoding = "utf-8",
+    encoding: options.Encoding = "auto",
+    force: options.Force = False,
     audit: AuditFile = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="With --privacy: print the evidence as JSON; no page unless -o names one.")
@@ -77,9 +79,11 @@ def report(
             require=require,
             language=language,
             attacks=attacks,
+            row_key=row_key,
             missing=missing,
             encoding=encoding,
             title=title,
+            force=force,
             audit=audit,
             as_json=as_json,
         )
@@ -87,17 +91,23 @@ def report(
         return
     if as_json:
         raise ConfigError("--json goes with --privacy.")
-    _experiments(results, output or PAGE, pdf, figures, title)
+    with audited(audit, "report") as entry:
+        entry["sources"] = [path.name for path in results]
+        entry["written"] = _experiments(results, output or PAGE, pdf, figures, title, force=force)
 
 
-def _experiments(results: list[Path], output: Path, pdf: Path | None, figures: Path | None, title: str | None) -> None:
+def _experiments(
+    results: list[Path], output: Path, pdf: Path | None, figures: Path | None, title: str | None, *, force: bool
+) -> list[str]:
+    """Write the page and what else was asked for; returns the names of the files."""
     from fedanon.harness.result_set import read_results
     from fedanon.io.atomic import atomic_write
+    from fedanon.io.outputs import check_output
     from fedanon.report.experiment_report import experiment_report
     from fedanon.report.html import render_html
 
-    if output.suffix.lower() not in (".html", ".htm"):
-        raise ConfigError("The page must be a file that ends in .html; --pdf FILE writes a PDF.")
+    check_output(output, inputs=results, endings=(".html", ".htm"), force=force)
+    check_output(pdf, inputs=[*results, output], endings=(".pdf",), force=force)
     document = experiment_report([read_results(_folder(path)) for path in results], title=title)
     written = [output]
     atomic_write(output, render_html(document))
@@ -108,23 +118,28 @@ def _experiments(results: list[Path], output: Path, pdf: Path | None, figures: P
         written.append(pdf)
     console().print(f"Report: {', '.join(map(str, written))}.")
     if figures is not None:
-        console().print(f"{_write_figures(document, figures)} figures, PNG and SVG: {figures}.")
+        drawn = _write_figures(document, figures, force=force)
+        console().print(f"{len(drawn) // 2} figures, PNG and SVG: {figures}.")
+        written += drawn
+    return [path.name for path in written]
 
 
 def _folder(path: Path) -> Path:
     return path.parent / "results" / path.stem if path.suffix == ".toml" else path
 
 
-def _write_figures(document: Document, folder: Path) -> int:
+def _write_figures(document: Document, folder: Path, *, force: bool) -> list[Path]:
     from fedanon.io.atomic import atomic_write
+    from fedanon.io.outputs import check_output
     from fedanon.report.drawing import figure_file
 
     folder.mkdir(parents=True, exist_ok=True)
-    found = document.figures()
-    for figure in found:
-        for kind in ("png", "svg"):
-            atomic_write(folder / f"{figure.name}.{kind}", figure_file(figure, kind))
-    return len(found)
+    files = {folder / f"{each.name}.{kind}": (each, kind) for each in document.figures() for kind in ("png", "svg")}
+    for path in files:
+        check_output(path, force=force)
+    for path, (each, kind) in files.items():
+        atomic_write(path, figure_file(each, kind))
+    return list(files)
 
 
 # ---- `fedanon report --privacy` ------------------------------------------------------------------
@@ -140,9 +155,11 @@ class PrivacyOptions:
     require: str | None
     language: str
     attacks: bool
+    row_key: Path | None
     missing: str | None
     encoding: str
     title: str | None
+    force: bool
     audit: Path | None
     as_json: bool
 
@@ -159,12 +176,14 @@ class PrivacyReport:
 
 def privacy_report(source: Path, output: Path | None, pdf: Path | None, chosen: PrivacyOptions) -> None:
     """Write the report as HTML or PDF, by the name of ``output``; fail if a promise does not hold."""
+    from fedanon.io.outputs import check_output, schema_files
     from fedanon.report.privacy.language import language
 
     if output is None and not chosen.as_json:
         output = PAGE
-    if output is not None and output.suffix.lower() not in (".html", ".htm", ".pdf"):
-        raise ConfigError("The report must be a file that ends in .html or .pdf.")
+    read = [source, *schema_files(chosen.schema), chosen.original, chosen.population, chosen.row_key]
+    check_output(output, inputs=read, endings=(".html", ".htm", ".pdf"), force=chosen.force)
+    check_output(pdf, inputs=[*read, output], endings=(".pdf",), force=chosen.force)
     say = language(chosen.language)
     if _is_experiment(source):
         raise ConfigError(
@@ -243,6 +262,7 @@ def _evidence(source: Path, say: Language, chosen: PrivacyOptions) -> ReleaseEvi
         table=None
         if chosen.original is None
         else read_table(chosen.original, declared, missing=policy, encoding=chosen.encoding),
+        row_key=chosen.row_key,
         required=parse_requirements(chosen.require or ""),
         population=None if chosen.population is None else Population.read(chosen.population, declared),
         files=tuple((say(key), path) for key, path in named.items() if path is not None),

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fedanon.cli import options
+from fedanon.cli.audit import AuditFile, audited
 from fedanon.cli.output import console, print_json, print_table
-from fedanon.errors import ConfigError, SchemaError
+from fedanon.errors import SchemaError
 
 if TYPE_CHECKING:
     from fedanon.data.lint import Suspect
@@ -25,20 +26,25 @@ def infer(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Where to write it; else it is printed.")
     ] = None,
-    encoding: options.Encoding = "utf-8",
+    encoding: options.Encoding = "auto",
+    force: options.Force = False,
+    audit: AuditFile = None,
 ) -> None:
     """Propose a schema: types, ranges and likely roles. A proposal only: read it before you use it."""
     from fedanon.data.infer import proposed_toml
     from fedanon.data.readers import read_frame
     from fedanon.io.atomic import atomic_write
+    from fedanon.io.manifest import file_sha256
+    from fedanon.io.outputs import check_output
 
-    text = proposed_toml(read_frame(file, encoding=encoding), name=file.stem)
-    if output is None:
-        typer.echo(text, nl=False)
-        return
-    if output.exists():
-        raise ConfigError(f"The file {output} exists; a schema may hold your work, so it is not overwritten.")
-    atomic_write(output, text)
+    check_output(output, inputs=[file], endings=(".toml",), force=force)
+    with audited(audit, "schema infer") as entry:
+        text = proposed_toml(read_frame(file, encoding=encoding), name=file.stem)
+        if output is None:
+            typer.echo(text, nl=False)
+            return
+        atomic_write(output, text)
+        entry |= {"input": file.name, "output": output.name, "output_sha256": file_sha256(output)}
     console().print(f"Written: {output}. Read the roles before you use it.")
 
 
@@ -47,7 +53,7 @@ def check(
     schema: Annotated[Path, typer.Argument(help="Schema file (TOML).")],
     file: Annotated[Path | None, typer.Argument(help="CSV file to check against it.")] = None,
     missing: options.Missing = None,
-    encoding: options.Encoding = "utf-8",
+    encoding: options.Encoding = "auto",
     as_json: options.Json = False,
 ) -> None:
     """Check a schema, and a file against it; warn of columns that could undo an anonymization.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fedanon.cli import options
+from fedanon.cli.audit import AuditFile, audited
 from fedanon.cli.output import console, print_json, print_table
 from fedanon.errors import FedanonError
 
@@ -29,16 +30,25 @@ def tour(
     chosen: dict[str, Any],
     k: Annotated[str, typer.Option("--k", help="Values of k.")] = "5,10,20",
     plot: Annotated[Path | None, typer.Option(help="Where to draw AUC against k (PNG or SVG).")] = Path("tour.png"),
+    force: options.Force = False,
+    audit: AuditFile = None,
     as_json: options.Json = False,
 ) -> None:
     """Federate Adult over ten nodes and RAND HIE over its six sites, with every method of the thesis.
 
     Every node anonymizes its own training rows; logistic regression and XGBoost are tested on raw rows.
     """
+    from fedanon.io.outputs import check_output
+    from fedanon.report.drawing import PLOTS
+
+    check_output(plot, endings=PLOTS, force=force)
     rounds = chosen["rounds"]
-    results = _run_all(list(_plan([int(part) for part in k.split(",")], rounds, chosen["seed"])))
-    if plot is not None:
-        draw_tour(results, plot)
+    with audited(audit, "tour") as entry:
+        entry |= {"k": k, "rounds": rounds, "seed": chosen["seed"]}
+        results = _run_all(list(_plan([int(part) for part in k.split(",")], rounds, chosen["seed"])))
+        if plot is not None:
+            draw_tour(results, plot)
+            entry["written"] = [plot.name]
     if as_json:
         print_json(results)
         return

@@ -24,9 +24,10 @@ def verify(
     schema: Annotated[Path | None, typer.Option(help="Schema of the original table, to compare its hash.")] = None,
     original: Annotated[Path | None, typer.Option(help="The original file: people, data hash and truth.")] = None,
     rebuild: Annotated[
-        bool, typer.Option("--rebuild", help="Make the release again from --original and compare the bytes.")
+        bool, typer.Option("--rebuild", help="Make the release again from --original and compare its rows, or bytes.")
     ] = False,
-    encoding: options.Encoding = "utf-8",
+    row_key: options.RowKey = None,
+    encoding: options.Encoding = "auto",
     audit: AuditFile = None,
     as_json: options.Json = False,
 ) -> None:
@@ -44,7 +45,7 @@ def verify(
         found = _manifest(manifest, release)
         entry |= {"manifest": found.path.name, "expected_sha256": found.expected_sha256}
         declared = None if schema is None else Schema.read(schema)
-        verification = Verification(found, declared, original, encoding)
+        verification = Verification(found, declared, original, encoding, row_key)
         checks = list(verification.checks(rebuild=rebuild))
         conclusion = verification.conclude(checks)
         failed = [check.name for check in checks if check.outcome == "fail"]
@@ -61,9 +62,10 @@ def verify(
 
 
 def _manifest(path: Path, release: Path | None) -> Manifest:
-    from fedanon.io.manifest import SUFFIX, Manifest
+    from fedanon.io.manifest import Manifest
+    from fedanon.io.outputs import MANIFEST
 
-    beside = None if path.name.endswith(SUFFIX) or release is not None else Manifest.beside(path)
+    beside = None if path.name.endswith(MANIFEST) or release is not None else Manifest.beside(path)
     return beside or Manifest.read(path, release)
 
 

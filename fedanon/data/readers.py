@@ -26,7 +26,7 @@ READERS: Registry[Reader] = Registry("reader", "fedanon.io", group="fedanon.read
 DEFAULT = "csv"
 
 
-def read_table(path: str | Path, schema: Schema, *, missing: MissingPolicy = "error", encoding: str = "utf-8") -> Table:
+def read_table(path: str | Path, schema: Schema, *, missing: MissingPolicy = "error", encoding: str = "auto") -> Table:
     """Read a file and check it against ``schema``.
 
     Parameters
@@ -34,16 +34,21 @@ def read_table(path: str | Path, schema: Schema, *, missing: MissingPolicy = "er
     path : the file: Parquet if its name ends in .parquet, CSV with a header line if no other reader has its ending.
     schema : what the columns are.
     missing : how missing quasi-identifiers are treated, see :meth:`Table.from_frame`.
-    encoding : of a text file.
+    encoding : of a text file; ``auto`` finds UTF-8, else takes Windows-1252 or Latin-1.
     """
     return Table.from_frame(_reader(path)(Path(path), schema, encoding), schema, missing=missing)
 
 
-def read_frame(path: str | Path, *, encoding: str = "utf-8") -> pd.DataFrame:
+def read_frame(path: str | Path, *, encoding: str = "auto") -> pd.DataFrame:
     """All columns of a file as its format gives them; of a CSV file as text."""
     return _reader(path)(Path(path), None, encoding)
 
 
 def _reader(path: str | Path) -> Reader:
+    return READERS[format_of(path)]
+
+
+def format_of(path: str | Path) -> str:
+    """The format of a file, by the ending of its name."""
     ending = Path(path).suffix.lower().removeprefix(".")
-    return READERS[ending if ending in READERS else DEFAULT]
+    return ending if ending in READERS else DEFAULT

@@ -61,7 +61,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True)
 class Numeric:
-    """A numeric column with its declared range (both ends included).
+    """A numeric column with its declared range (both ends included), which only a quasi-identifier has to state.
 
     ``hierarchy`` is an optional taxonomy of the values as text, for methods that treat the column as categorical.
     """
@@ -72,6 +72,11 @@ class Numeric:
     high: float
     integer: bool = False
     hierarchy: Hierarchy | None = None
+
+    @property
+    def has_range(self) -> bool:
+        """Whether a range is declared."""
+        return math.isfinite(self.high - self.low)
 
     @property
     def width(self) -> float:
@@ -97,6 +102,13 @@ class FreeText:
 
 
 Attribute = Numeric | Categorical | FreeText
+
+
+def type_name(attribute: Attribute) -> str:
+    """The type as a schema file names it."""
+    return (
+        "numeric" if isinstance(attribute, Numeric) else "categorical" if isinstance(attribute, Categorical) else "text"
+    )
 
 
 @dataclass(frozen=True)
@@ -144,6 +156,10 @@ class Schema:
         for attribute in self.quasi_identifiers:
             if attribute.name == self.target:
                 raise SchemaError(f"The target column {attribute.name!r} cannot be a quasi-identifier.")
+            if isinstance(attribute, Numeric) and not attribute.has_range:
+                raise SchemaError(
+                    f"The numeric column {attribute.name!r} needs a range of two numbers, the lower first."
+                )
 
     @property
     def names(self) -> list[str]:
@@ -221,6 +237,13 @@ class Schema:
             elif attribute.role is Role.QUASI_IDENTIFYING:
                 changed.append(replace(attribute, role=Role.INSENSITIVE))
         return self.replacing(*changed)
+
+    def without_values(self) -> Schema:
+        """A copy in which quasi-identifiers alone say which values they have; of the others role and type are left.
+
+        A categorical column becomes text, since it cannot be declared without its values.
+        """
+        return replace(self, attributes=tuple(_without_values(attribute) for attribute in self.attributes))
 
     @cached_property
     def sha256(self) -> str:
@@ -312,8 +335,20 @@ def _attribute(name: str, entry: Any, folder: Path | None) -> Attribute:
     raise SchemaError(f"The type of {name!r} must be numeric, categorical or text.")
 
 
+def _without_values(attribute: Attribute) -> Attribute:
+    if attribute.role is Role.QUASI_IDENTIFYING:
+        return attribute
+    if isinstance(attribute, Numeric):
+        return Numeric(attribute.name, attribute.role, -math.inf, math.inf, attribute.integer)
+    return FreeText(attribute.name, attribute.role)
+
+
 def _numeric(name: str, role: Role, entry: Mapping[str, Any], folder: Path | None) -> Numeric:
     bounds = entry.get("range")
+    if bounds is None and role is not Role.QUASI_IDENTIFYING:
+        return Numeric(
+            name, role, -math.inf, math.inf, bool(entry.get("integer", False)), _hierarchy(name, entry, folder)
+        )
     if not (
         isinstance(bounds, list)
         and len(bounds) == 2
@@ -359,7 +394,8 @@ def _entry(attribute: Attribute) -> dict[str, Any]:
     if isinstance(attribute, Numeric):
         # as floats, so that a range of whole numbers built in Python has the hash of the same one in a file
         bounds = [float(attribute.low), float(attribute.high)]
-        entry |= {"type": "numeric", "range": bounds, "integer": attribute.integer}
+        stated = {"range": bounds} if attribute.has_range else {}
+        entry |= {"type": "numeric", **stated, "integer": attribute.integer}
     else:
         entry |= {"type": "categorical"}
     if attribute.hierarchy is not None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from fedanon.data.hierarchy import ROOT, Hierarchy
-from fedanon.data.schema import Attribute, Categorical, Numeric, Schema
+from fedanon.data.schema import Attribute, FreeText, Numeric, Schema, type_name
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _NEEDS_ESCAPE = re.compile(r'[\x00-\x1f\x7f"\\]')
@@ -45,14 +45,13 @@ def _attribute(attribute: Attribute) -> Iterator[str]:
     table = f"attributes.{_key(attribute.name)}"
     yield f"[{table}]"
     yield f"role = {_text(attribute.role)}"
+    yield f'type = "{type_name(attribute)}"'
+    if isinstance(attribute, FreeText):
+        return
     if isinstance(attribute, Numeric):
-        yield 'type = "numeric"'
-        yield f"range = [{_number(float(attribute.low))}, {_number(float(attribute.high))}]"
+        if attribute.has_range:
+            yield f"range = [{_number(float(attribute.low))}, {_number(float(attribute.high))}]"
         yield f"integer = {str(attribute.integer).lower()}"
-    else:
-        yield f'type = "{"categorical" if isinstance(attribute, Categorical) else "text"}"'
-        if not isinstance(attribute, Categorical):
-            return
     if attribute.hierarchy is not None:
         yield from _hierarchy(attribute.hierarchy, table)
 

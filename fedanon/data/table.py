@@ -174,7 +174,11 @@ class Table:
     @cached_property
     def sha256(self) -> str:
         """Hash of the rows and the schema."""
-        digest = hashlib.sha256(self.schema.sha256.encode())
+        return self.hash_with(self.schema.sha256)
+
+    def hash_with(self, schema_sha256: str) -> str:
+        """Hash of the rows and of a schema of which only the hash is known."""
+        digest = hashlib.sha256(schema_sha256.encode())
         digest.update(pd.util.hash_pandas_object(self.frame, index=False).to_numpy().tobytes())
         for column in (self.persons, self.weights, self.households):
             digest.update(b"" if column is None else column.tobytes())

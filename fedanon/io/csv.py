@@ -10,6 +10,7 @@ import codecs
 import csv
 import io
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -20,14 +21,22 @@ from numpy.typing import NDArray
 from fedanon.data.readers import READERS
 from fedanon.data.schema import Schema
 from fedanon.errors import ConfigError, DataError
-
-SEPARATORS = (",", ";", "\t")
+from fedanon.io.dialect import AUTO, Dialect, comma_columns, find_encoding, find_line_end, find_separator, with_points
 
 
 @READERS.register("csv")
-def read_csv(path: Path, schema: Schema | None, encoding: str) -> pd.DataFrame:  # noqa: ARG001  text has no types
+def read_csv(path: Path, schema: Schema | None, encoding: str) -> pd.DataFrame:
     """All columns of a CSV file; see :func:`fedanon.data.readers.read_table`."""
-    return read_frame(path, encoding=encoding)
+    return read_with_dialect(path, schema, encoding)[0]
+
+
+def read_with_dialect(path: Path, schema: Schema | None, encoding: str) -> tuple[pd.DataFrame, Dialect]:
+    """All columns as text, numbers with a decimal point, and the dialect the file is written in."""
+    frame, dialect = _read(path, encoding, None)
+    commas = comma_columns(frame, schema, dialect.separator)
+    for name in commas:
+        frame[name] = with_points(frame[name])
+    return frame, replace(dialect, decimal=",") if commas else dialect
 
 
 def read_frame(path: str | Path, *, encoding: str = "utf-8", separator: str | None = None) -> pd.DataFrame:
@@ -36,21 +45,27 @@ def read_frame(path: str | Path, *, encoding: str = "utf-8", separator: str | No
     Parameters
     ----------
     path : the file; its first line names the columns.
-    encoding : of the file; a byte order mark is accepted.
-    separator : of the fields; ``None`` takes ',' or, where the first line has none, ';' or a tab.
+    encoding : of the file, ``auto`` to find it; a byte order mark is accepted.
+    separator : of the fields; ``None`` finds it.
 
     Raises
     ------
     DataError
         If the file is absent, empty, damaged, compressed, or not a table.
     """
-    path = Path(path)
-    data = _as_utf8(read_raw(path, wide=_is_wide(encoding)), path, encoding)
-    separator = _separator(data, separator)
+    return _read(Path(path), encoding, separator)[0]
+
+
+def _read(path: Path, encoding: str, separator: str | None) -> tuple[pd.DataFrame, Dialect]:
+    raw = read_raw(path, wide=_is_wide(encoding))
+    data, encoding = _as_utf8(raw, path, encoding)
+    if separator is None:
+        separator = find_separator(data)
+    dialect = Dialect(separator=separator, encoding=encoding, line_end=find_line_end(data))
     names = read_header(data, path, separator)
     data = check_fields(data, path, separator, len(names))
     try:
-        return pd.read_csv(
+        frame = pd.read_csv(
             io.BytesIO(data),
             sep=separator,
             header=0,
@@ -66,17 +81,25 @@ def read_frame(path: str | Path, *, encoding: str = "utf-8", separator: str | No
     except (ValueError, OverflowError, MemoryError):
         # the parser's own message may quote the file
         raise DataError(f"The file {path.name} cannot be parsed as a table.") from None
+    return frame, dialect
 
 
 def _is_wide(encoding: str) -> bool:
     """Whether the encoding writes ordinary letters with NUL bytes."""
+    if encoding == AUTO:
+        return False
     try:
         return codecs.lookup(encoding).name.startswith(("utf-16", "utf-32"))
     except LookupError:
         raise ConfigError("The 'encoding' parameter must name a text encoding, such as utf-8 or latin-1.") from None
 
 
-def _as_utf8(data: bytes, path: Path, encoding: str) -> bytes:
+def _as_utf8(data: bytes, path: Path, encoding: str) -> tuple[bytes, str]:
+    """The text as UTF-8 without a byte order mark, and the encoding it was in."""
+    if encoding == AUTO:
+        encoding = find_encoding(data) or "utf-8"
+    elif codecs.lookup(encoding).name == "utf-8" and data.startswith(codecs.BOM_UTF8):
+        encoding = "utf-8-sig"
     try:
         text = data.decode(encoding)
     except LookupError:
@@ -93,16 +116,7 @@ def _as_utf8(data: bytes, path: Path, encoding: str) -> bytes:
         raise DataError(f"The file {path.name} is empty.")
     if data[:1] in b"\r\n":
         raise DataError(f"The first line of the file {path.name} is empty; it has to name the columns.")
-    return data
-
-
-def _separator(data: bytes, given: str | None) -> str:
-    if given is not None:
-        if len(given) != 1 or not given.isascii() or given in '"\r\n\0' or given.isalnum():
-            raise ConfigError("The 'separator' parameter must be one character, such as ',' or ';' or a tab.")
-        return given
-    first = data.splitlines()[0].decode()
-    return next((separator for separator in SEPARATORS if separator in first), ",")
+    return data, encoding
 
 
 # ---- What a CSV file has to pass before it is parsed ---------------------------------------------

@@ -13,10 +13,9 @@ from typing import Any
 
 from fedanon.data.schema import MAX_BYTES, Schema
 from fedanon.errors import DataError
+from fedanon.io.dialect import Dialect, dialect_of
+from fedanon.io.outputs import MANIFEST, manifest_path
 from fedanon.io.parquet import is_parquet
-from fedanon.io.release_file import manifest_path
-
-SUFFIX = manifest_path("").name
 
 
 @dataclass(frozen=True)
@@ -80,9 +79,35 @@ class Manifest:
         return bool(self.document.get("columnwise", False))
 
     @property
-    def keeps_order(self) -> bool:
-        """Whether the rows are in the order of the original; those of a differentially private release are not."""
+    def dialect(self) -> Dialect | None:
+        """How the CSV file is written; None if a Parquet file is described."""
+        return dialect_of(self.document) if "parquet_sha256" not in self.document else None
+
+    @property
+    def formula_guard(self) -> bool:
+        """Whether text like a formula has an apostrophe in front; it always had in version 0.1."""
+        return bool(self.document.get("formula_guard", "csv_sha256" in self.document))
+
+    @property
+    def changes(self) -> list[dict[str, Any]]:
+        """What was changed in the file beside what the method changed."""
+        found = self.document.get("changes", [])
+        return [entry for entry in found if isinstance(entry, dict)] if isinstance(found, list) else []
+
+    @property
+    def guarded_cells(self) -> dict[str, int]:
+        """The number of cells with an apostrophe in front, by column."""
+        return {name: n for entry in self.changes for name, n in dict(entry.get("cells", {})).items()}
+
+    @property
+    def shows_records(self) -> bool:
+        """Whether every row shows a record of the original; those of a differentially private release do not."""
         return self.claim.get("model") != "differential privacy"
+
+    @property
+    def keeps_order(self) -> bool:
+        """Whether the rows are in the order of the original, as they always were in version 0.1."""
+        return self.shows_records and self.document.get("row_order", "kept") == "kept"
 
     @cached_property
     def schema(self) -> Schema | None:
@@ -112,6 +137,6 @@ def _text(path: Path) -> str:
 
 
 def _described(path: Path) -> Path:
-    if not path.name.endswith(SUFFIX):
-        raise DataError(f"The name {path.name} does not end in {SUFFIX}; say which file it describes with --release.")
-    return path.with_name(path.name.removesuffix(SUFFIX))
+    if not path.name.endswith(MANIFEST):
+        raise DataError(f"The name {path.name} does not end in {MANIFEST}; say which file it describes with --release.")
+    return path.with_name(path.name.removesuffix(MANIFEST))

@@ -5,8 +5,9 @@ Parquet is typed, so numbers arrive as numbers; a null and NaN are missing. Noth
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -18,11 +19,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fedanon.errors import ConfigError, DataError, SchemaError
+from fedanon.types import IndexArray
 
 #: rows of a batch, and so of a row group of what is written
 BATCH = 2**15
 #: bytes of a column that are held at a time while rows are read in batches
 BUFFER = 2**20
+#: rows that are held while they change their order, and into how many parts a file is divided for it at most
+PART, MOST_PARTS = 2**17, 256
 
 
 def is_parquet(path: str | Path | None) -> bool:
@@ -151,6 +155,45 @@ def write_batches(file: BinaryIO, parts: Iterable[Any]) -> None:
     with pyarrow().parquet.ParquetWriter(file, first.schema, compression="zstd") as writer:
         for part in chain([first], parts):
             writer.write_batch(part)
+
+
+def reordered(parts: Iterable[Any], order: IndexArray, folder: Path) -> Iterator[Any]:
+    """The rows of record batches in another order, of which a part at a time is held in memory.
+
+    Every row is sent to the temporary file of the part it will lie in; then the parts are read one after the other.
+
+    Parameters
+    ----------
+    parts : record batches of the same columns.
+    order : for every row of the result, the number of the row of ``parts``.
+    folder : where temporary files are made.
+    """
+    arrow = pyarrow()
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    bucket = place // max(PART, -(-len(order) // MOST_PARTS))
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".fedanon-") as temporary:
+        _spill(parts, bucket, Path(temporary))
+        for number in range(int(bucket.max(initial=-1)) + 1):
+            with arrow.ipc.open_stream(Path(temporary) / str(number)) as stream:
+                held = stream.read_all()
+            # rows came in their old order, and leave in the new one
+            yield from held.take(np.argsort(place[bucket == number])).combine_chunks().to_batches(BATCH)
+
+
+def _spill(parts: Iterable[Any], bucket: IndexArray, folder: Path) -> None:
+    arrow = pyarrow()
+    begin = 0
+    with ExitStack() as files:
+        writers: dict[int, Any] = {}
+        for part in parts:
+            here = bucket[begin : begin + len(part)]
+            begin += len(part)
+            for number in np.unique(here).tolist():
+                if number not in writers:
+                    stream = arrow.ipc.new_stream(folder / str(number), part.schema)
+                    writers[number] = files.enter_context(stream)
+                writers[number].write_batch(part.take(arrow.array(np.flatnonzero(here == number))))
 
 
 def write_frame(file: BinaryIO, frame: pd.DataFrame) -> None:

@@ -25,9 +25,11 @@ from fedanon.io.parquet import (
     read_columns,
     read_frame,
     record_batch,
+    reordered,
     write_batches,
 )
 from fedanon.release.release import Release
+from fedanon.types import IndexArray
 
 
 @dataclass(frozen=True)
@@ -87,14 +89,15 @@ class ParquetSource:
         categories = {a.name for a in schema.attributes if isinstance(a, Categorical)}
         return read_columns(self.path, schema.names, categories=categories, tokens=self.schema.missing_values)
 
-    def write_published(self, release: Release, file: BinaryIO) -> None:
+    def write_published(self, release: Release, file: BinaryIO, order: IndexArray | None) -> None:
         """Write a release of :meth:`table` to a Parquet file; see :func:`fedanon.io.release_file.write_release`.
 
         Quasi-identifiers are texts as in :meth:`Release.to_frame`; other columns keep their types.
         """
         if release.in_group_order:
             raise ConfigError("Rows in another order cannot have other columns pass by them; use a CSV file.")
-        write_batches(file, self._published(release))
+        parts = self._published(release)
+        write_batches(file, parts if order is None else reordered(parts, order, Path(file.name).parent))
         if _state(self.path) != self.state:
             raise DataError(f"The file {self.path.name} was changed after it had been read; nothing was written.")
 

@@ -1,7 +1,7 @@
 """A release on disk: a CSV or Parquet file and beside it a manifest that says how it came about.
 
 The manifest is for the steward, not for the public: with the seed, random noise could be drawn again and taken off.
-Both files are a function of the release alone (no clock), so the same input and seed give the same bytes.
+There is no clock in either file. The rows are in random order unless their order is kept.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
-import re
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
@@ -19,16 +19,22 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fedanon.data.hierarchy import ROOT
-from fedanon.data.schema import Schema
+from fedanon.data.schema import Numeric, Schema, type_name
 from fedanon.data.schema_toml import schema_toml
 from fedanon.data.table import Table, texts
-from fedanon.errors import DataError, SchemaError
+from fedanon.errors import ConfigError, DataError, SchemaError
 from fedanon.io.atomic import atomic_file, atomic_write
 from fedanon.io.csv import read_frame
+from fedanon.io.dialect import AUTO, Dialect, has_comma_cells, with_commas, with_points
+from fedanon.io.formula_guard import guarded, unguarded
+from fedanon.io.manifest import Manifest
+from fedanon.io.outputs import manifest_path as manifest_path
 from fedanon.io.parquet import batches, column_types, is_parquet, read_columns, write_frame
+from fedanon.io.row_order import random_order, write_row_key
 from fedanon.release.gate import verify
 from fedanon.release.release import Release
 from fedanon.release.view import FileView
+from fedanon.types import IndexArray
 
 NO_CLAIM = "Nothing is promised about this table."
 AUDIENCE = "Keep this file with the data steward: with the seed, a reader could undo what was random."
@@ -37,10 +43,43 @@ AUDIENCE = "Keep this file with the data steward: with the seed, a reader could 
 # ---- writing -------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, kw_only=True)
+class FileForm:
+    """How a release becomes a file.
+
+    Parameters
+    ----------
+    dialect : of a CSV file.
+    found : the dialect of the CSV file the table was read from, so that the manifest can say what differs.
+    formula_guard : whether text that a spreadsheet would run gets an apostrophe in front, in a CSV file.
+    keep_order : whether the rows are in the order of the table, which may say who is who; else it is random.
+    row_key : where to write which original row every released row shows, for the steward alone.
+    order : this order of the rows, instead of a random one.
+    with_schema : whether the manifest holds the schema, without the values of columns that are dropped or passed
+        through; not where its ranges were read off the data.
+    """
+
+    dialect: Dialect = Dialect()
+    found: Dialect | None = None
+    formula_guard: bool = True
+    keep_order: bool = False
+    row_key: Path | None = None
+    order: IndexArray | None = None
+    with_schema: bool = True
+
+    def order_of(self, release: Release) -> IndexArray | None:
+        """The order of the rows that are written; None keeps that of the release."""
+        if self.row_key is not None and release.in_group_order:
+            raise ConfigError("The method publishes rows group by group, which show no record: there is no row key.")
+        if self.keep_order:
+            return None
+        return random_order(len(release)) if self.order is None else self.order
+
+
 class ColumnSource(Protocol):
     """A file larger than memory, whose columns that are not quasi-identifiers pass by while a release is written."""
 
-    def write_published(self, release: Release, file: BinaryIO) -> None:
+    def write_published(self, release: Release, file: BinaryIO, order: IndexArray | None) -> None:
         """Write the published rows, with the columns of the source beside the cells of the release."""
 
     def widened(self, release: Release) -> Release:
@@ -52,7 +91,7 @@ def write_release(
     table: Table,
     path: str | Path,
     *,
-    with_schema: bool = True,
+    form: FileForm | None = None,
     source: ColumnSource | None = None,
 ) -> Path:
     """Verify ``release`` once more, then write it to ``path`` and its manifest to ``<path>.manifest.json``.
@@ -62,43 +101,54 @@ def write_release(
     release : what is published.
     table : what it was made from.
     path : the file; Parquet if its name ends in .parquet, else CSV. An older one is replaced.
-    with_schema : whether the manifest holds the schema; not where its ranges were read off the data.
+    form : how it is written; by default as UTF-8 with commas, its rows in random order.
     source : where ``table`` was read from, if it holds only some of the columns.
 
     Returns
     -------
     The path of the file. A manifest beside it means that both were written whole.
     """
-    path = Path(path)
+    path, form = Path(path), form or FileForm()
     verify(release, table)
     kind = "parquet" if is_parquet(path) else "csv"
+    order, changes = form.order_of(release), list[dict[str, Any]]()
     with atomic_file(path) as file:
         if source is not None:
-            source.write_published(release, file)
+            source.write_published(release, file, order)
         elif kind == "parquet":
-            write_frame(file, release.to_frame())
+            write_frame(file, _ordered(release, order))
         else:
-            file.write(_csv_text(release.to_frame()).encode())
+            data, changes = _csv_bytes(_ordered(release, order), release.schema, form)
+            file.write(data)
         file.seek(0)
         digest = hashlib.file_digest(file, "sha256").hexdigest()
         described = release if source is None else source.widened(release)
-        text = manifest_text(described, table, digest, kind, with_schema=with_schema)
+        document = {**manifest(described, table), **_written(release, form, kind), "changes": changes}
+        text = _manifest_text({**document, f"{kind}_sha256": digest}, described.schema, form)
         _forget(manifest_path(path))
+        if form.row_key is not None:
+            write_row_key(form.row_key, np.arange(len(release)) if order is None else order, digest)
     atomic_write(manifest_path(path), text)
     return path
 
 
-def manifest_path(path: str | Path) -> Path:
-    """Where the manifest of the release at ``path`` lies."""
-    return Path(f"{path}.manifest.json")
+def _ordered(release: Release, order: IndexArray | None) -> pd.DataFrame:
+    frame = release.to_frame()
+    return frame if order is None else frame.iloc[order]
 
 
-def manifest_text(release: Release, table: Table, digest: str, kind: str, *, with_schema: bool = True) -> str:
-    """The manifest of a release whose file of this ``kind`` (csv, parquet) has the SHA-256 ``digest``."""
-    document = {**manifest(release, table), f"{kind}_sha256": digest}
-    if with_schema:
+def _written(release: Release, form: FileForm, kind: str) -> dict[str, Any]:
+    """How the file is written, which reading it needs to know."""
+    kept = "grouped" if release.in_group_order else "kept"
+    facts: dict[str, Any] = {"row_order": kept if form.keep_order else "shuffled"}
+    return facts | ({"dialect": form.dialect.to_dict(), "formula_guard": form.formula_guard} if kind == "csv" else {})
+
+
+def _manifest_text(document: dict[str, Any], schema: Schema, form: FileForm) -> str:
+    if form.with_schema:
         # as text, since the order of columns and values has a meaning and the keys of a manifest are sorted
-        document["schema"] = schema_toml(release.schema)
+        known = schema.without_values()
+        document = {**document, "schema": schema_toml(known), "schema_held_sha256": known.sha256}
     return json.dumps(document, indent=2, sort_keys=True, default=_plain) + "\n"
 
 
@@ -117,20 +167,38 @@ def manifest(release: Release, table: Table) -> dict[str, Any]:
         "smallest_class": release.smallest_class,
         "columnwise": release.recoding.columnwise,
         "missing": table.missing,
-        "columns": [{"name": a.name, "role": str(a.role)} for a in release.schema.attributes],
+        "columns": [{"name": a.name, "role": str(a.role), "type": type_name(a)} for a in release.schema.attributes],
         "schema_sha256": release.schema.sha256,
     }
 
 
-def _csv_text(frame: pd.DataFrame) -> str:
-    guarded = frame.rename(columns=guard)
-    for i, name in enumerate(frame.columns):
-        if not pd.api.types.is_numeric_dtype(frame[name]):
-            texts = frame[name].map(lambda cell: guard(str(cell)), na_action="ignore")
-            guarded.isetitem(i, texts.to_numpy(dtype=object))
-    text = guarded.to_csv(index=False, lineterminator="\n")
+def _csv_bytes(frame: pd.DataFrame, schema: Schema, form: FileForm) -> tuple[bytes, list[dict[str, Any]]]:
+    """The file, and what was changed in it that the method did not change."""
+    dialect, changes = form.dialect, list[dict[str, Any]](form.dialect.changes_from(form.found))
+    if dialect.decimal == ",":
+        frame = frame.copy()
+        for i, name in enumerate(frame.columns):
+            if isinstance(schema[name], Numeric) or pd.api.types.is_float_dtype(frame[name]):
+                frame.isetitem(i, with_commas(frame[name].astype(object)).to_numpy(dtype=object))
+    if form.formula_guard:
+        frame, cells, names = guarded(frame, dialect.decimal)
+        if cells or names:
+            changes.append({"kind": "formula guard", "cells": cells, "names": names})
+    try:
+        return _csv_text(frame, dialect).encode(dialect.encoding), changes
+    except UnicodeEncodeError:
+        raise DataError(
+            f"The release has characters that {dialect.encoding} does not have; choose another encoding for the "
+            "output, such as --encoding-out utf-8."
+        ) from None
+
+
+def _csv_text(frame: pd.DataFrame, dialect: Dialect) -> str:
+    text = frame.to_csv(index=False, sep=dialect.separator, lineterminator=dialect.line_end)
     # the writer leaves a carriage return bare, which readers take for the end of a line
-    return guarded.to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_ALL) if "\r" in text else text
+    if "\r" in text.replace("\r\n", "") or (dialect.line_end == "\n" and "\r" in text):
+        return frame.to_csv(index=False, sep=dialect.separator, lineterminator=dialect.line_end, quoting=csv.QUOTE_ALL)
+    return text
 
 
 def _plain(value: Any) -> Any:
@@ -149,25 +217,39 @@ def _forget(path: Path) -> None:
 # ---- reading -------------------------------------------------------------------------------------
 
 
-def read_release(path: str | Path, schema: Schema, *, also: Collection[str] = ()) -> FileView:
-    """Read a release from its file; ``schema`` is that of the original table.
+def read_release(
+    path: str | Path, schema: Schema, *, also: Collection[str] = (), manifest: Manifest | None = None
+) -> FileView:
+    """Read a release from its file as its manifest says it was written; without one, as it is found.
 
-    Of a Parquet file (by its name) only the quasi-identifiers and the columns ``also`` are held.
+    Parameters
+    ----------
+    path : the file; of a Parquet file (by its name) only the quasi-identifiers and the columns ``also`` are held.
+    schema : of the original table.
+    also : see ``path``.
+    manifest : of the file, if it does not lie beside it.
     """
     names = tuple(a.name for a in schema.quasi_identifiers)
     columnar = is_parquet(path)
-    frame = _read_parquet(Path(path), schema, {*names, *also}) if columnar else _read_csv(path, schema)
+    frame = _read_parquet(Path(path), schema, {*names, *also}) if columnar else _read_csv(Path(path), schema, manifest)
     _refuse_empty(frame, names)
     hidden = _hidden(frame, names)
     blank = _blank_rows(Path(path), schema, hidden) if columnar else frame.drop(columns=list(names)).isna().all(axis=1)
     return FileView.from_texts(schema, frame, hidden & np.asarray(blank, dtype=bool))
 
 
-def _read_csv(path: str | Path, schema: Schema) -> pd.DataFrame:
-    frame = read_frame(path, separator=",")
-    frame.columns = pd.Index([unguard(name) for name in frame.columns])
+def _read_csv(path: Path, schema: Schema, manifest: Manifest | None) -> pd.DataFrame:
+    manifest = manifest or Manifest.beside(path)
+    dialect = None if manifest is None else manifest.dialect
+    encoding, separator = (AUTO, None) if dialect is None else (dialect.encoding, dialect.separator)
+    frame = read_frame(path, encoding=encoding, separator=separator)
+    if manifest is not None and manifest.formula_guard:
+        frame = unguarded(frame)
     _check_published(list(frame.columns), schema)
-    return pd.DataFrame({name: frame[name].map(unguard, na_action="ignore") for name in schema.published})
+    commas = has_comma_cells(frame, schema) if dialect is None else dialect.decimal == ","
+    return pd.DataFrame(
+        {n: with_points(frame[n]) if commas and isinstance(schema[n], Numeric) else frame[n] for n in schema.published}
+    )
 
 
 def _read_parquet(path: Path, schema: Schema, wanted: set[str]) -> pd.DataFrame:
@@ -212,22 +294,3 @@ def _blank_rows(path: Path, schema: Schema, hidden: NDArray[np.bool_]) -> NDArra
         return hidden
     parts = batches(path, others)
     return np.concatenate([np.all([c.is_null().to_numpy(False) for c in part.columns], axis=0) for part in parts])
-
-
-# ---- Text that a spreadsheet would run as a formula ----------------------------------------------
-
-TRIGGERS = ("=", "+", "-", "@", "\t", "\r")
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
-
-
-def guard(text: str) -> str:
-    """``text``, made harmless to a spreadsheet.
-
-    Text that already looks guarded gets one more apostrophe, so that :func:`unguard` is the exact inverse.
-    """
-    return "'" + text if text.lstrip("'").startswith(TRIGGERS) and not _NUMBER.fullmatch(text) else text
-
-
-def unguard(text: str) -> str:
-    """Inverse of :func:`guard`."""
-    return text[1:] if text.startswith("'") and text.lstrip("'").startswith(TRIGGERS) else text

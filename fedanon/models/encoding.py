@@ -124,8 +124,11 @@ class Encoding:
 def _usable(attributes: Iterable[Attribute], schema: Schema) -> Iterable[Numeric | Categorical]:
     for attribute in attributes:
         hidden = attribute.role is Role.IDENTIFYING or attribute.name == schema.target
-        if not hidden and not isinstance(attribute, FreeText):
-            yield attribute
+        if hidden or isinstance(attribute, FreeText):
+            continue
+        if isinstance(attribute, Numeric) and not attribute.has_range:
+            raise SchemaError(f"The numeric column {attribute.name!r} declares no range, which a feature needs.")
+        yield attribute
 
 
 def _n_kept(release: Release) -> int:

@@ -169,6 +169,10 @@ class PrivacyModel(ABC):
         """Whether it is about the people of all nodes, of which one table or file shows nothing."""
         return False
 
+    def needs_more_than(self, schema: Schema) -> bool:
+        """Whether it needs values that ``schema`` does not declare, as that in a manifest may not."""
+        return False
+
     @abstractmethod
     def evaluator(self, rows: Rows, published: BoolArray) -> Evaluator:
         """Prepare once, evaluate often: say which classes of ``rows`` satisfy the model.

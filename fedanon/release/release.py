@@ -33,7 +33,11 @@ class Recoding(Protocol):
 
 @dataclass(frozen=True)
 class Provenance:
-    """Where a release comes from: enough to make it again."""
+    """Where a release comes from: enough to make it again.
+
+    ``made`` is what a search did whose budget was wall time: ``iterations`` of every run and, where these decide what
+    is found, the ``runs`` themselves (:func:`fedanon.anonymizers.progress.repeating`); empty for all other methods.
+    """
 
     method: str
     parameters: Mapping[str, Any]
@@ -42,10 +46,12 @@ class Provenance:
     data_sha256: str
     schema_sha256: str
     notes: tuple[str, ...] = ()
+    made: Mapping[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """For the manifest."""
-        return asdict(self)
+        document = asdict(self)
+        return document if self.made else {name: value for name, value in document.items() if name != "made"}
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,8 +13,8 @@ from fedanon.release.release import Release
 from fedanon.release.view import PublishedView
 
 #: why a promise is left open: it counts people who are not known, or those of all nodes; its population is not at hand;
-#: it is about how the release was made
-Doubt = Literal["", "people", "federation", "population", "mechanism"]
+#: it is about how the release was made; its taxonomy is in the schema, and not in the manifest
+Doubt = Literal["", "people", "federation", "population", "mechanism", "schema"]
 
 
 @dataclass(frozen=True)
@@ -103,6 +103,8 @@ def _verdict(view: PublishedView, model: Promise, strict: bool) -> Verdict:
         return left_open("mechanism")
     if model.of_federation:
         return left_open("federation")
+    if not strict and model.needs_more_than(view.schema):
+        return left_open("schema")
     try:
         broken = int((~model.satisfied_classes(view)).sum())
     except DataError:

@@ -9,7 +9,7 @@ on ``classes``.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -116,6 +116,11 @@ class FileView(PublishedView):
         classes = Groups.from_labels(np.where(suppressed, -1, equal.labels))
         shown = frame[names].iloc[classes.first_rows]
         return cls(schema, frame.drop(columns=names), classes, ParsedCells(schema, shown), frame=frame)
+
+    def in_order(self, rows: IndexArray) -> FileView:
+        """The rows in another order: the i-th is ``rows[i]`` of this one."""
+        frame = self.frame.iloc[rows].reset_index(drop=True)
+        return replace(FileView.from_texts(self.schema, frame, self.suppressed[rows]), columnwise=self.columnwise)
 
     @cached_property
     def classes(self) -> Groups:

@@ -22,6 +22,7 @@ PANEL, SMALL_PANEL, LARGE_PANEL = (3.8, 2.75), (2.1, 0.95), (7.6, 4.6)
 ACROSS, SMALL_ACROSS = 3, 5
 #: endings of a plot's file
 KINDS = ("png", "svg", "pdf")
+PLOTS = tuple(f".{kind}" for kind in KINDS)
 #: longest label inside a figure
 MAX_LABEL = 30
 #: without dates and versions, so that the same figure gives the same bytes

@@ -12,7 +12,7 @@ from fedanon.data.hierarchy import Hierarchy
 from fedanon.data.infer import interval_hierarchy
 from fedanon.data.schema import Categorical, FreeText, Numeric, Role
 from fedanon.errors import DataError, SchemaError
-from fedanon.io.release_file import guard, unguard
+from fedanon.io.formula_guard import guard, unguard
 
 QI = Role.QUASI_IDENTIFYING
 AGE = Numeric("age", QI, -1e18, 1e18)

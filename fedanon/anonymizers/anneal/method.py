@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -67,42 +67,51 @@ class Anneal(KAnonymizer):
 
     def plan(self, table: Table, rng: Rng) -> ReleasePlan:
         """The best partition found, with a note if the search was stopped."""
-        labels, stopped = self.search(table, rng)
+        labels, runs = self.search(table, rng)
         groups = merge_short_groups(table, Groups.from_labels(labels), KAnonymity(k=self.k))
-        notes = ("The search was stopped before its budget was used.",) if stopped else ()
-        return ReleasePlan(groups, self.publish_groups(table, groups), NearestGroup(), notes)
+        notes = ("The search was stopped before its budget was used.",) if runs[-1].stopped else ()
+        made = self._made(runs)
+        return ReleasePlan(groups, self.publish_groups(table, groups), NearestGroup(), notes, made)
+
+    def _made(self, runs: list[SearchRun]) -> Mapping[str, Any]:
+        """The trials of every run, where the clock or a person decided about them, so that they can be made again."""
+        joined_in_time = self.recombine and self.iterations is None
+        if not joined_in_time and not any(run.timed or run.stopped for run in runs):
+            return {}
+        made: dict[str, Any] = {"iterations": [sum(steps for steps, _ in run.chunks) for run in runs]}
+        return made if joined_in_time else {**made, "runs": [run.chunks for run in runs]}
 
     def publish_groups(self, table: Table, groups: Groups) -> Mapping[str, Cells]:
         """Group means for ``sse``, else the smallest cells."""
         return publish_means(table, groups) if self.objective == "sse" else super().publish_groups(table, groups)
 
-    def search(self, table: Table, rng: Rng) -> tuple[IntArray, bool]:
-        """Class of every row, and whether the search was stopped early."""
+    def search(self, table: Table, rng: Rng) -> tuple[IntArray, list[SearchRun]]:
+        """Class of every row, and the runs it was found by; the last may have been stopped early."""
         objective: Literal["ncp", "sse"] = "sse" if self.objective == "sse" else "ncp"
         problem = make_problem(table, objective, self.k, self.claim(), rng)
-        best, stopped = self._joined(problem, rng) if self.recombine else self._best(problem, rng)
+        best, runs = self._joined(problem, rng) if self.recombine else self._best(problem, rng)
         labels = np.empty(len(table), dtype=np.int32)
         labels[table.distinct.order] = best
-        return labels, stopped
+        return labels, runs
 
-    def _best(self, problem: Problem, rng: Rng) -> tuple[IntArray, bool]:
+    def _best(self, problem: Problem, rng: Rng) -> tuple[IntArray, list[SearchRun]]:
         """The best of the independent runs."""
         runs = self._runs(problem, rng, 1.0)
-        return _best_of(runs), runs[-1].stopped
+        return _best_of(runs), runs
 
-    def _joined(self, problem: Problem, rng: Rng) -> tuple[IntArray, bool]:
+    def _joined(self, problem: Problem, rng: Rng) -> tuple[IntArray, list[SearchRun]]:
         """Independent runs joined into one partition, from which milder runs start, each joined with all before."""
         runs = self._runs(problem, rng, INDEPENDENT)
         used = INDEPENDENT
         for share in MILDER:
             if runs[-1].stopped:
-                return _best_of(runs), True
+                return _best_of(runs), runs
             problem = replace(problem, start=self._join(problem, runs))
             with progress.part(used, used + share):
                 mild = self._cooling()._replace(hot=MILD)
                 runs.append(run(problem, self._pace(problem, share), mild, rng))
             used += share
-        return self._join(problem, runs), runs[-1].stopped
+        return self._join(problem, runs), runs
 
     def _join(self, problem: Problem, runs: list[SearchRun]) -> IntArray:
         """The best partition from the classes of all runs; that of the best run if the time is not enough."""

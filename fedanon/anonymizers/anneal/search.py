@@ -67,8 +67,8 @@ class Seconds:
     began: float = field(default_factory=time.perf_counter)
 
     def share(self) -> float:
-        """Share of the time that has passed."""
-        return (time.perf_counter() - self.began) / self.total
+        """Share of the time that has passed, rounded so that it is written down as it was used."""
+        return round((time.perf_counter() - self.began) / self.total, 6)
 
     def steps(self) -> int:
         """As many as fit into an even part of the time, judging by the trials so far."""
@@ -80,6 +80,26 @@ class Seconds:
         self.done += steps
 
 
+@dataclass
+class Repeated:
+    """The trials of an earlier run, once more."""
+
+    chunks: progress.Chunks
+    made: int = 0
+
+    def share(self) -> float:
+        """Share of the budget that was used when the earlier run was here."""
+        return self.chunks[self.made][1] if self.made < len(self.chunks) else 1.0
+
+    def steps(self) -> int:
+        """As many as the earlier run made."""
+        return self.chunks[self.made][0]
+
+    def count(self, steps: int) -> None:
+        """Go on to the next chunk."""
+        self.made += 1
+
+
 def pace(n: int, seconds: float, iterations: int | None) -> Pace:
     """The budget of one run over ``n`` records.
 
@@ -87,6 +107,9 @@ def pace(n: int, seconds: float, iterations: int | None) -> Pace:
     machine, no clock is needed, and the run is the same everywhere.
     """
     most = n**3
+    earlier = progress.next_repeated()
+    if earlier is not None:
+        return Repeated(earlier)
     if iterations is not None:
         return Trials(min(iterations, most))
     return Trials(most) if most * SLOWEST_TRIAL <= seconds else Seconds(seconds)
@@ -104,11 +127,13 @@ class Cooling(NamedTuple):
 
 
 class SearchRun(NamedTuple):
-    """The best partition that a run found, its cost, and whether the run was stopped early."""
+    """The best partition that a run found, its cost, whether it was stopped early or by the clock, and its trials."""
 
     labels: IntArray
     cost: float
     stopped: bool
+    timed: bool
+    chunks: progress.Chunks
 
 
 def run(problem: Problem, budget: Pace, cooling: Cooling, rng: Rng) -> SearchRun:
@@ -127,18 +152,20 @@ def run(problem: Problem, budget: Pace, cooling: Cooling, rng: Rng) -> SearchRun
     structural *= min(1.0, (5 / problem.k) ** 2)
     best, least = problem.start, settle(problem.costs, classes, problem.start)
     cost, stopped = least, False
+    chunks: list[tuple[int, float]] = []
     try:
         while (share := budget.share()) < 1.0 and least > 0.0 and not stopped:
             steps = budget.steps()
             heat = hot * (cold / hot) ** (share / (1.0 - DOWNHILL)) if share < 1.0 - DOWNHILL else 0.0
             cost += anneal(problem.costs, classes, problem.near, problem.k, steps, heat, structural, state)
             budget.count(steps)
+            chunks.append((steps, share))
             if cost < least:
                 best, least = classes.label.copy(), cost
             stopped = not progress.report(budget.share(), least * problem.unit)
     except KeyboardInterrupt:
         stopped = True
-    return SearchRun(best, float(settle(problem.costs, classes, best)), stopped)
+    return SearchRun(best, float(settle(problem.costs, classes, best)), stopped, isinstance(budget, Seconds), chunks)
 
 
 # ---- Recombination -------------------------------------------------------------------------------

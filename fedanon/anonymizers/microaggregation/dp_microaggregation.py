@@ -66,7 +66,7 @@ class DpMicroaggregation(Anonymizer):
         generator = np.random.default_rng(rng)
         self._refuse_unfit(table)
         plan = self.plan(table, generator)
-        provenance = self._provenance(table, generator, plan.notes)
+        provenance = self._provenance(table, generator, plan)
         secure = self.randomness == "secure"
         release = release_of(
             table,

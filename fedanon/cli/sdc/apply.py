@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fedanon.cli import options
+from fedanon.cli.anonymize import logged
+from fedanon.cli.audit import AuditFile, audited
 from fedanon.cli.output import console, print_json, print_table
+from fedanon.cli.publishing import PublishingSource, takes_publishing_source, written_lines
 from fedanon.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -31,14 +34,14 @@ Manifest = Annotated[
 ]
 
 
-@options.takes_table_source
+@takes_publishing_source
 def apply(
-    source: options.TableSource,
+    source: PublishingSource,
     steps: Steps = None,
     origin: Manifest = None,
     undo: Annotated[bool, typer.Option("--undo", help="Drop the last step of --from.")] = False,
     seed: Annotated[int | None, typer.Option(help="Seed of all randomness; 0, or that of --from.", min=0)] = None,
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="Where to write the release (CSV).")] = None,
+    audit: AuditFile = None,
     as_json: options.Json = False,
 ) -> None:
     """Run methods one after the other, such as --step pram:sex,race,keep=0.9 --step egadp:income.
@@ -47,17 +50,19 @@ def apply(
     that names it. With -o the release is written with a manifest of the chain; --from MANIFEST --undo makes the
     release again, on the same data, as it was before the last step.
     """
-    from fedanon.io.release_file import write_release
+    from fedanon.io.manifest import file_sha256
 
+    source.check_outputs(origin)
     before = _read_manifest(origin) if origin is not None else None
     pipeline = _pipeline(before, steps or [], undo=undo)
-    table = source.load()
-    _refuse_other_data(before, table)
-    release, result = _run(pipeline, table, _seed(before, seed))
-    if output is not None:
-        # ranges that were read off the data are values of the data
-        write_release(release, pipeline.masked_table(table), output, with_schema=source.quasi is None)
-        result["output"] = str(output)
+    with audited(audit, "sdc apply") as entry:
+        table, dialect = source.load_with_dialect()
+        _refuse_other_data(before, table)
+        release, result = _run(pipeline, table, _seed(before, seed))
+        entry |= {"steps": result["steps"], "seed": result["seed"], **logged(release, result)}
+        if source.output is not None:
+            result |= source.write(release, pipeline.masked_table(table), dialect)
+            entry |= {"output": source.output.name, "output_sha256": file_sha256(source.output)}
     if as_json:
         print_json(result)
     else:
@@ -141,8 +146,8 @@ def _report(result: dict[str, Any]) -> None:
     out = console()
     for note in result["notes"]:
         out.print(f"Note: {note}")
-    if "output" in result:
-        out.print(f"Written: {result['output']} and its manifest.")
+    for line in written_lines(result):
+        out.print(line)
 
 
 def _changed(step: dict[str, Any]) -> str:

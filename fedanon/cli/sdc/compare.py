@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fedanon.cli import options
+from fedanon.cli.audit import AuditFile, audited
 from fedanon.cli.output import console, print_json, print_table
 from fedanon.errors import ConfigError
 from fedanon.fields import warn_renamed
@@ -64,6 +65,8 @@ def compare(
     seed: options.Seed = 0,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Also write the rows (CSV or JSON).")] = None,
     plot: Plot = None,
+    force: options.Force = False,
+    audit: AuditFile = None,
     as_json: options.Json = False,
 ) -> None:
     """Sweep the parameters of methods for numbers, such as --method additive_noise --sweep c=0.01,0.05,0.1,0.5.
@@ -71,28 +74,41 @@ def compare(
     Without --method, every perturbative method for numbers and microaggregation run at their usual values.
     --risk and --loss are the axes of the plot; `fedanon sdc recommend --from FILE` reads what -o wrote.
     """
-    from fedanon.sdc.masking import DEFAULT_METRICS, refuse_other_endings, write_comparison
+    from fedanon.io.outputs import check_output
+    from fedanon.report.drawing import PLOTS
+    from fedanon.sdc.masking import DEFAULT_METRICS
 
     if measures is not None:
         warn_renamed("--measures", "--metrics")
         metrics = metrics or measures
     wanted = list(dict.fromkeys([risk, loss, *(metrics.split(",") if metrics else DEFAULT_METRICS)]))
     refuse_unknown(risk, loss)
-    if output is not None:
-        refuse_other_endings(output)
-    table = source.load()
-    table = chosen_table(table, columns, complete=complete, sample=sample)
-    maskings = plan(table, methods, sweeps, reverse_map=reverse_map, restricted=restricted)
-    rows, failures = run(table, maskings, wanted, seed)
-    facts = {"n": len(table), "columns": [c.name for c in table.columns], "seed": seed, "failures": failures}
-    if output is not None:
-        write_comparison(output, rows, facts)
-    if plot is not None:
-        draw_comparison(rows, risk, loss, plot)
+    check_output(output, inputs=source.inputs, endings=(".csv", ".json"), force=force)
+    check_output(plot, inputs=source.inputs, endings=PLOTS, force=force)
+    with audited(audit, "sdc compare") as entry:
+        table = chosen_table(source.load(), columns, complete=complete, sample=sample)
+        maskings = plan(table, methods, sweeps, reverse_map=reverse_map, restricted=restricted)
+        rows, failures = run(table, maskings, wanted, seed)
+        facts = {"n": len(table), "columns": [c.name for c in table.columns], "seed": seed, "failures": failures}
+        written = _write(rows, facts, output, plot, (risk, loss))
+        entry |= {**facts, "failures": len(failures), "written": [path.name for path in written]}
     if as_json:
         print_json({**facts, "rows": rows.to_dict("records")})
     else:
-        _report(rows, facts, [path for path in (output, plot) if path is not None])
+        _report(rows, facts, written)
+
+
+def _write(
+    rows: Any, facts: dict[str, Any], output: Path | None, plot: Path | None, axes: tuple[str, str]
+) -> list[Path]:
+    """Write and draw what was asked for; returns the files."""
+    from fedanon.sdc.masking import write_comparison
+
+    if output is not None:
+        write_comparison(output, rows, facts)
+    if plot is not None:
+        draw_comparison(rows, *axes, plot)
+    return [path for path in (output, plot) if path is not None]
 
 
 def _report(rows: Any, facts: dict[str, Any], written: list[Path]) -> None:

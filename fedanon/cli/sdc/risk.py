@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from fedanon.cli import options
+from fedanon.cli.audit import AuditFile, audited
 from fedanon.cli.output import console, json_text, print_json, print_table
 
 Keys = Annotated[
@@ -29,6 +30,8 @@ def risk(
         float, typer.Option(help="Share of the population that is in the table, for DIS-SUDA.", min=1e-9, max=1.0)
     ] = 0.01,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Also write the numbers (JSON).")] = None,
+    force: options.Force = False,
+    audit: AuditFile = None,
     as_json: options.Json = False,
 ) -> None:
     """Report the risk by the keys of the original table: k-anonymity, individual risk, special uniques, l-diversity.
@@ -38,14 +41,19 @@ def risk(
     """
     from fedanon.data.key_choice import with_quasi_identifiers
     from fedanon.io.atomic import atomic_write
+    from fedanon.io.outputs import check_output
     from fedanon.sdc.risk_profile import risk_profile
 
-    table = source.load()
-    if keys is not None:
-        table = with_quasi_identifiers(table, [name.strip() for name in keys.split(",")])
-    profile = risk_profile(table, max_size=max_size, fraction=fraction)
-    if output is not None:
-        atomic_write(output, json_text(profile))
+    check_output(output, inputs=source.inputs, endings=(".json",), force=force)
+    with audited(audit, "sdc risk") as entry:
+        table = source.load()
+        entry |= {"keys": keys, "data_sha256": table.sha256}
+        if keys is not None:
+            table = with_quasi_identifiers(table, [name.strip() for name in keys.split(",")])
+        profile = risk_profile(table, max_size=max_size, fraction=fraction)
+        if output is not None:
+            atomic_write(output, json_text(profile))
+            entry["written"] = [output.name]
     if as_json:
         print_json(profile)
         return

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedanon.data.hierarchy import Hierarchy
-from fedanon.data.schema import FreeText, Numeric, Unit
+from fedanon.data.schema import FreeText, Numeric, Schema, Unit
 from fedanon.errors import ConfigError, SchemaError
 from fedanon.fields import parameter
 from fedanon.privacy import PRIVACY_MODELS
@@ -62,6 +62,14 @@ class TCloseness(SensitiveModel):
         if self.distance != "auto":
             return self.distance
         return "ordered" if isinstance(values.attribute, Numeric) else "equal"
+
+    def needs_more_than(self, schema: Schema) -> bool:
+        """Whether the distance follows a taxonomy that is not there."""
+        if self.column not in schema.names or self.distance in ("auto", "equal"):
+            return False
+        attribute = schema[self.column]
+        ordered = self.distance == "ordered" and isinstance(attribute, Numeric)
+        return not ordered and (isinstance(attribute, FreeText) or attribute.hierarchy is None)
 
     def describe(self, unit: Unit) -> str:
         """One clause."""

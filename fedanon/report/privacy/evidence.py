@@ -20,6 +20,7 @@ from fedanon.errors import FedanonError
 from fedanon.fields import build
 from fedanon.io.manifest import Manifest, file_sha256
 from fedanon.io.release_file import read_release
+from fedanon.io.row_order import read_row_key
 from fedanon.privacy.models.population import Population
 from fedanon.release.conclusion import Conclusion, ReleaseFinding, conclude
 from fedanon.release.exposure import Exposure, measure_exposure
@@ -29,7 +30,7 @@ from fedanon.release.verdicts import Promise, Verdict, claimed_models, evaluate_
 from fedanon.release.view import FileView
 from fedanon.report.privacy.language import Language
 from fedanon.types import IndexArray, IntArray
-from fedanon.verification import has_rows_of, with_known_facts
+from fedanon.verification.known_release import KnownRelease, Matching, with_known_facts
 
 #: seed of the attacks
 SEED = 0
@@ -43,12 +44,13 @@ class ReleaseEvidence:
     ----------
     path : the released file.
     schema : of the original table.
-    released : the file, read.
+    released : the file, read; in the order of the original where its rows are matched.
     manifest : next to the file, if there is one.
     table : the original, if it is given.
     required : what is required of the release beyond what its manifest claims.
     population : the people among whom an attacker searches, if given.
     files : the files the report was made from, with what they are.
+    matching : how the rows of the file were matched with the original.
     """
 
     path: Path
@@ -59,21 +61,24 @@ class ReleaseEvidence:
     required: Sequence[Promise] = ()
     population: Population | None = None
     files: tuple[tuple[str, Path], ...] = ()
+    matching: Matching = "alone"
 
     @classmethod
     def from_file(cls, path: Path, schema: Schema, **more: Any) -> ReleaseEvidence:
         """Read the release and its manifest."""
         manifest, table = Manifest.beside(path), more.get("table")
         released = read_release(path, schema, also=schema.published)
-        return cls(path, schema, with_known_facts(released, table, manifest), manifest, **more)
+        key = more.pop("row_key", None)
+        order = None if key is None else read_row_key(key, file_sha256(path))
+        known = with_known_facts(released, table, manifest, order)
+        return cls(path, schema, known.view, manifest, matching=known.matching, **more)
 
     # ---- people and classes ---------------------------------------------------------------------
 
     @property
     def matched(self) -> Table | None:
-        """The original, if its rows are those of the release, in the same order."""
-        table = self.table
-        return table if table is not None and has_rows_of(self.released, table, self.manifest) else None
+        """The original, if every row of the release is known to show one of its rows."""
+        return self.table if KnownRelease(self.released, self.matching).is_matched else None
 
     @property
     def persons(self) -> IntArray | None:
@@ -145,6 +150,12 @@ class ReleaseEvidence:
     def provenance(self) -> dict[str, Any]:
         """Method, parameters, seed, version, hashes; empty without a manifest."""
         return self.manifest.provenance if self.manifest else {}
+
+    @property
+    def declared_types(self) -> dict[str, str]:
+        """The type of every column, as its schema declared it when the release was made."""
+        columns = self.manifest.document.get("columns", []) if self.manifest else []
+        return {column["name"]: column["type"] for column in columns if "type" in column}
 
     @cached_property
     def anonymizer(self) -> Anonymizer | None:

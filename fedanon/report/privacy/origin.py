@@ -11,7 +11,7 @@ from typing import Any
 from fedanon._version import __version__
 from fedanon.data.detectors.headers import KINDS, Kind
 from fedanon.data.lint import Lookalike
-from fedanon.data.schema import Attribute, Categorical, FreeText, Numeric
+from fedanon.data.schema import Attribute, type_name
 from fedanon.io.manifest import file_sha256
 from fedanon.report.document import (
     Block,
@@ -133,13 +133,11 @@ def _given(evidence: ReleaseEvidence) -> dict[str, Any]:
 
 # ---- columns -------------------------------------------------------------------------------------
 
-TYPES = {Numeric: "numeric", Categorical: "categorical", FreeText: "text"}
-
 
 def columns_section(evidence: ReleaseEvidence, say: Language) -> Section:
     """Return one line per column."""
     columns = tuple(TableColumn(say(f"columns.{name}")) for name in ("column", "role", "type", "published"))
-    rows = tuple(_row(attribute, say) for attribute in evidence.schema.attributes)
+    rows = tuple(_row(attribute, evidence, say) for attribute in evidence.schema.attributes)
     table = TableBlock(say("columns.caption", n=len(rows)), columns, rows)
     return Section(say("columns.title"), (Paragraph(say("columns.about")), table))
 
@@ -161,11 +159,13 @@ def harbor_section(looks: Sequence[Lookalike], say: Language) -> Section:
     return Section(say("harbor.title"), (Paragraph(say("harbor.about")), note, *table, rest))
 
 
-def _row(attribute: Attribute, say: Language) -> tuple[TableCell, ...]:
+def _row(attribute: Attribute, evidence: ReleaseEvidence, say: Language) -> tuple[TableCell, ...]:
+    # the schema of a manifest has text where a column was declared with its values
+    kind = evidence.declared_types.get(attribute.name, type_name(attribute))
     return (
         TableCell(f"`{attribute.name}`"),
         TableCell(say(f"role.{attribute.role}")),
-        TableCell(say(f"type.{TYPES[type(attribute)]}")),
+        TableCell(say(f"type.{kind}")),
         TableCell(say(f"fate.{attribute.role}")),
     )
 

@@ -1,0 +1,215 @@
+"""Dialect: how a CSV file writes a table, found in the file and handed on to what is written from it.
+
+With a decimal comma, numbers are written ``1,5`` and intervals ``[1,5; 2,5]``: the semicolon parts the bounds, so that
+the comma has one meaning. In memory and in messages numbers have a point, whatever the file has.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import pandas as pd
+
+from fedanon.data.schema import Numeric, Schema
+from fedanon.errors import ConfigError, DataError
+
+SEPARATORS = (",", ";", "\t", "|")
+#: stands for an encoding that is to be found
+AUTO = "auto"
+#: tried in this order; the last one fits any bytes
+ENCODINGS = ("utf-8", "cp1252", "latin-1")
+#: records of the beginning by which a separator is judged
+SAMPLE = 20
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a CSV file writes a table."""
+
+    separator: str = ","
+    decimal: str = "."
+    encoding: str = "utf-8"
+    line_end: str = "\n"
+
+    def __post_init__(self) -> None:
+        check_separator(self.separator)
+        if self.decimal not in (".", ","):
+            raise ConfigError("The 'decimal' parameter must be '.' or ','.")
+        try:
+            "a".encode(self.encoding)
+        except LookupError:
+            raise ConfigError("The encoding must be that of a text, such as utf-8 or latin-1.") from None
+
+    def __str__(self) -> str:
+        between = {"\t": "tab", " ": "blank"}.get(self.separator, f"'{self.separator}'")
+        comma = ", decimal comma" if self.decimal == "," else ""
+        return f"{self.encoding}, separator {between}{comma}"
+
+    def to_dict(self) -> dict[str, str]:
+        """For the manifest."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, document: Any) -> Dialect:
+        """The inverse of :meth:`to_dict`."""
+        try:
+            return cls(**{entry.name: str(document[entry.name]) for entry in fields(cls)})
+        except (KeyError, TypeError, ConfigError):
+            raise DataError("The dialect in the manifest cannot be read.") from None
+
+    def changes_from(self, found: Dialect | None) -> list[dict[str, str]]:
+        """What differs from the dialect of the input, for the manifest."""
+        if found is None:
+            return []
+        before, after = asdict(found), asdict(self)
+        return [
+            {"kind": kind.replace("_", " "), "from": before[kind], "to": after[kind]}
+            for kind in ("encoding", "separator", "decimal", "line_end")
+            if before[kind] != after[kind]
+        ]
+
+
+def check_separator(separator: str) -> None:
+    """Raise ConfigError unless fields can be separated by it."""
+    if len(separator) != 1 or not separator.isascii() or separator in '"\r\n\0' or separator.isalnum():
+        raise ConfigError("The 'separator' parameter must be one character, such as ',' or ';' or a tab.")
+
+
+# ---- found in the bytes of a file ----------------------------------------------------------------
+
+
+def find_encoding(data: bytes) -> str | None:
+    """The encoding of a text, tried strictly; None if it is damaged UTF-8."""
+    if data.startswith(codecs.BOM_UTF8):
+        return "utf-8-sig"
+    for encoding in ENCODINGS:
+        try:
+            data.decode(encoding)
+        except UnicodeDecodeError:
+            # sound letters of several bytes beside broken ones: the text was UTF-8 once
+            if encoding == "utf-8" and re.search(r"[^\x00-\x7f\ufffd]", data.decode("utf-8", errors="replace")):
+                return None
+            continue
+        return encoding
+    return None
+
+
+def find_separator(data: bytes) -> str:
+    """The separator by which the first records of a UTF-8 text have the most fields, the same number in all."""
+    start = data[: 2**18].decode(errors="ignore")
+    counts = {separator: _field_counts(start, separator) for separator in SEPARATORS}
+    even = {separator: found[0] for separator, found in counts.items() if found and len(set(found)) == 1}
+    candidates = {s: n for s, n in even.items() if n > 1} or {s: found[0] for s, found in counts.items() if found}
+    return max(candidates, key=lambda separator: candidates[separator], default=",")
+
+
+def _field_counts(text: str, separator: str) -> list[int]:
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    counts: list[int] = []
+    try:
+        for record in reader:
+            if record:
+                counts.append(len(record))
+            if len(counts) > SAMPLE:
+                break
+    except csv.Error:
+        return counts
+    return counts
+
+
+def find_line_end(data: bytes) -> str:
+    """The end of the first line; a carriage return alone, which is not written, counts as a newline."""
+    return "\r\n" if data[: data.find(b"\n") + 1].endswith(b"\r\n") else "\n"
+
+
+# ---- decimal commas ------------------------------------------------------------------------------
+
+_COMMA = r"[+-]?(?:\d+(?:,\d*)?|,\d+)(?:[eE][+-]?\d+)?"
+_POINT = r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
+_COMMA_NUMBER, _POINT_NUMBER = re.compile(_COMMA), re.compile(_POINT)
+_COMMA_CELL = re.compile(rf"\[({_COMMA}); ({_COMMA})\]|({_COMMA})")
+_POINT_CELL = re.compile(rf"\[({_POINT}), ({_POINT})\]|({_POINT})")
+
+
+def is_number(text: str, decimal: str = ".") -> bool:
+    """Whether a text is a number."""
+    return (_COMMA_NUMBER if decimal == "," else _POINT_NUMBER).fullmatch(text) is not None
+
+
+def comma_columns(frame: pd.DataFrame, schema: Schema | None, separator: str) -> list[str]:
+    """The columns of numbers with a decimal comma, in a file whose separator is another character.
+
+    With a schema, those it declares numeric; a column of another type is text, and not changed. Columns with commas
+    beside columns with points are refused.
+    """
+    if separator == ",":
+        return []
+    tokens = set(schema.missing_values) if schema is not None else set()
+    declared = [name for name in frame.columns if schema is None or _is_numeric(schema, str(name))]
+    marks = {str(name): _mark(frame[name], tokens) for name in declared}
+    commas, points = ([name for name, mark in marks.items() if mark == wanted] for wanted in ",.")
+    if commas and points and schema is not None:
+        raise DataError(
+            f"Numbers have a decimal comma in {', '.join(commas[:5])} and a decimal point in {', '.join(points[:5])}; "
+            "write them alike."
+        )
+    return commas
+
+
+def _is_numeric(schema: Schema, name: str) -> bool:
+    return name in schema.names and isinstance(schema[name], Numeric)
+
+
+def _mark(column: pd.Series[Any], tokens: set[str]) -> str:
+    """The decimal mark of a column of numbers; nothing if it has none, or other values."""
+    known = {str(value) for value in column.dropna().unique()} - tokens
+    for mark in ",.":
+        if any(mark in value for value in known) and all(is_number(value, mark) for value in known):
+            return mark
+    return ""
+
+
+def with_points(texts: pd.Series[Any]) -> pd.Series[Any]:
+    """Numbers and intervals with points, from those with commas; other texts are left alone."""
+    return texts.map(_to_point, na_action="ignore")
+
+
+def with_commas(texts: pd.Series[Any]) -> pd.Series[Any]:
+    """Numbers and intervals with commas, from those with points; other texts are left alone."""
+    return texts.map(lambda text: _to_comma(str(text)), na_action="ignore")
+
+
+def _to_point(text: str) -> str:
+    found = _COMMA_CELL.fullmatch(text)
+    if found is None:
+        return text
+    low, high, point = (part and part.replace(",", ".") for part in found.groups())
+    return point or f"[{low}, {high}]"
+
+
+def _to_comma(text: str) -> str:
+    found = _POINT_CELL.fullmatch(text)
+    if found is None:
+        return text
+    low, high, point = (part and part.replace(".", ",") for part in found.groups())
+    return point or f"[{low}; {high}]"
+
+
+def has_comma_cells(frame: pd.DataFrame, schema: Schema) -> bool:
+    """Whether numeric columns of a released file have cells with a decimal comma, and none with a point."""
+    cells = {
+        str(text) for name in frame.columns if _is_numeric(schema, str(name)) for text in frame[name].dropna().unique()
+    }
+    written = [text for text in cells if "," in text]
+    return bool(written) and all(_COMMA_CELL.fullmatch(text) and not _POINT_CELL.fullmatch(text) for text in written)
+
+
+def dialect_of(document: Mapping[str, Any]) -> Dialect:
+    """The dialect a manifest states; that of version 0.1 if it says nothing."""
+    return Dialect.from_dict(document["dialect"]) if "dialect" in document else Dialect()
