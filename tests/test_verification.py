@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,13 +16,17 @@ from fedanon.anonymizers.base import Anonymizer
 from fedanon.data.schema import FreeText, Numeric, Role, Schema
 from fedanon.data.table import Table
 from fedanon.errors import PrivacyViolationError
-from fedanon.io.release_file import manifest_path, read_release, write_release
+from fedanon.io import release_file
+from fedanon.io.release_file import FileForm, manifest_path, read_release
 from fedanon.metrics import evaluate, evaluate_view
 from fedanon.privacy.models.k_anonymity import KAnonymity
 from fedanon.release.verdicts import evaluate_claim
 from fedanon.report.privacy.evidence import ReleaseEvidence
 from fedanon.report.privacy.risks import prosecutor
 from fedanon.verification import ORIGINAL_METRICS, VIEW_METRICS, check_release
+
+#: rows in the order of the table; the random order has tests of its own, test_row_order.py
+write_release = partial(release_file.write_release, form=FileForm(keep_order=True))
 
 SCHEMA = Schema(
     (FreeText("patient", Role.IDENTIFYING), Numeric("age", Role.QUASI_IDENTIFYING, 0, 99, True)), person_id="patient"

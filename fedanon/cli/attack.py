@@ -150,14 +150,14 @@ def _make_context(
 def _read_release(path: Path | None, table: Table, row_key: Path | None) -> Release | None:
     """Read the release in a file, with all columns as they are published there, beside the rows of the original."""
     from fedanon.io.manifest import Manifest, file_sha256
-    from fedanon.io.release_file import read_release
+    from fedanon.io.release_file import ALL, read_release
     from fedanon.io.row_order import read_row_key
     from fedanon.release.reconstruction import reconstruct
     from fedanon.verification import UNMATCHED, with_known_facts
 
     if path is None:
         return None
-    view = read_release(path, table.schema, also=table.schema.published)
+    view = read_release(path, table.schema, also=ALL)
     order = None if row_key is None else read_row_key(row_key, file_sha256(path))
     known = with_known_facts(view, table, Manifest.beside(path), order)
     if not known.is_matched and known.matching != "size":

@@ -40,7 +40,7 @@ def check(
     """
     with audited(audit, "check") as entry:
         entry |= {"release": release.name, "k": k, "require": require}
-        table = _original(schema, original, missing, encoding)
+        table = _original(release, schema, original, missing, encoding)
         checked = _checked(release, schema, table, k, require, row_key)
         entry |= {name: checked.metrics.get(name) for name in ("classes", "k_reached")}
         entry |= {"manifest": checked.claim, "conclusion": checked.conclusion.level}
@@ -52,11 +52,17 @@ def check(
             raise PrivacyViolationError(checked.violation)
 
 
-def _original(schema: Path, original: Path | None, missing: str | None, encoding: str) -> Table | None:
+def _original(release: Path, schema: Path, original: Path | None, missing: str | None, encoding: str) -> Table | None:
+    from fedanon.io.manifest import Manifest
+    from fedanon.io.parquet import is_parquet, plain_columns
+
     if original is None:
         return None
+    manifest = Manifest.beside(release)
+    kept = manifest is None or manifest.keeps_order
     source = options.TableSource(file=original, schema=schema, missing=missing, encoding=encoding)
-    return source.load()
+    # to match rows by what they say, all columns are needed
+    return source.load(also=plain_columns(original) if is_parquet(original) and not kept else ())
 
 
 def _checked(

@@ -82,6 +82,11 @@ def read_frame(path: str | Path) -> pd.DataFrame:
     return read_columns(path, names)
 
 
+def plain_columns(path: Path) -> list[str]:
+    """The columns that can be held: not those of lists or records."""
+    return [name for name, kind in column_types(path)[0] if not pyarrow().types.is_nested(kind)]
+
+
 def batches(path: Path, names: Sequence[str]) -> Iterator[Any]:
     """The rows of some columns, batch by batch."""
     with _open(path, buffer_size=BUFFER) as file:

@@ -101,10 +101,12 @@ class ParquetSource:
         if _state(self.path) != self.state:
             raise DataError(f"The file {self.path.name} was changed after it had been read; nothing was written.")
 
-    def widened(self, release: Release) -> Release:
-        """The release with the schema of all columns, which the manifest describes."""
+    def widened(self, release: Release, table: Table) -> Release:
+        """The release of ``table`` with the schema of all columns, which the manifest describes."""
         schema = self.schema.replacing(*release.schema.quasi_identifiers)
-        return replace(release, schema=schema, provenance=replace(release.provenance, schema_sha256=schema.sha256))
+        data = table.hash_with(schema.sha256)
+        provenance = replace(release.provenance, schema_sha256=schema.sha256, data_sha256=data)
+        return replace(release, schema=schema, provenance=provenance)
 
     def _narrow(self, wanted: set[str]) -> Schema:
         """The schema of some columns and of those a table always needs."""

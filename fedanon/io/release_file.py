@@ -29,7 +29,7 @@ from fedanon.io.dialect import AUTO, Dialect, has_comma_cells, with_commas, with
 from fedanon.io.formula_guard import guarded, unguarded
 from fedanon.io.manifest import Manifest
 from fedanon.io.outputs import manifest_path as manifest_path
-from fedanon.io.parquet import batches, column_types, is_parquet, read_columns, write_frame
+from fedanon.io.parquet import batches, column_types, is_parquet, plain_columns, read_columns, write_frame
 from fedanon.io.row_order import random_order, write_row_key
 from fedanon.release.gate import verify
 from fedanon.release.release import Release
@@ -37,6 +37,8 @@ from fedanon.release.view import FileView
 from fedanon.types import IndexArray
 
 NO_CLAIM = "Nothing is promised about this table."
+#: all columns of a release that can be held
+ALL: tuple[str, ...] = ("*",)
 AUDIENCE = "Keep this file with the data steward: with the seed, a reader could undo what was random."
 
 
@@ -82,8 +84,8 @@ class ColumnSource(Protocol):
     def write_published(self, release: Release, file: BinaryIO, order: IndexArray | None) -> None:
         """Write the published rows, with the columns of the source beside the cells of the release."""
 
-    def widened(self, release: Release) -> Release:
-        """The release with the schema of all columns, which the manifest describes."""
+    def widened(self, release: Release, table: Table) -> Release:
+        """The release of ``table`` with the schema of all columns, which the manifest describes."""
 
 
 def write_release(
@@ -122,7 +124,7 @@ def write_release(
             file.write(data)
         file.seek(0)
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-        described = release if source is None else source.widened(release)
+        described = release if source is None else source.widened(release, table)
         document = {**manifest(described, table), **_written(release, form, kind), "changes": changes}
         text = _manifest_text({**document, f"{kind}_sha256": digest}, described.schema, form)
         _forget(manifest_path(path))
@@ -226,11 +228,13 @@ def read_release(
     ----------
     path : the file; of a Parquet file (by its name) only the quasi-identifiers and the columns ``also`` are held.
     schema : of the original table.
-    also : see ``path``.
+    also : see ``path``; ALL holds every column but those of lists or records.
     manifest : of the file, if it does not lie beside it.
     """
     names = tuple(a.name for a in schema.quasi_identifiers)
     columnar = is_parquet(path)
+    if columnar and also is ALL:
+        also = plain_columns(Path(path))
     frame = _read_parquet(Path(path), schema, {*names, *also}) if columnar else _read_csv(Path(path), schema, manifest)
     _refuse_empty(frame, names)
     hidden = _hidden(frame, names)

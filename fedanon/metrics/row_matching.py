@@ -90,7 +90,7 @@ def match_rows(view: FileView, table: Table) -> RowMatch | None:
 def _other_values(view: FileView, table: Table, shown: IndexArray) -> tuple[IndexArray, IndexArray]:
     """A number for the published values beside the quasi-identifiers, of every record and every row shown."""
     quasi = {column.name for column in table.columns}
-    names = [name for name in table.schema.published if name not in quasi]
+    names = [name for name in table.schema.published if name in view.frame and name not in quasi]
     codes = [
         _joint_codes(table.frame[n], view.frame[n].iloc[shown], isinstance(table.schema[n], Numeric)) for n in names
     ]

@@ -11,7 +11,7 @@ from fedanon.data.schema import Schema
 from fedanon.data.table import Table
 from fedanon.errors import PrivacyViolationError
 from fedanon.io.manifest import Manifest, file_sha256
-from fedanon.io.release_file import read_release
+from fedanon.io.release_file import ALL, read_release
 from fedanon.io.row_order import read_row_key
 from fedanon.metrics import evaluate, evaluate_view
 from fedanon.metrics.information_loss import published_losses
@@ -104,7 +104,7 @@ def inspect_release(
     models = [*required, *(claimed_models(manifest.claim) if manifest else [])]
     key = None if row_key is None else read_row_key(row_key, file_sha256(path))
     by_content = table is not None and manifest is not None and not manifest.keeps_order
-    also = schema.published if by_content else {getattr(model, "column", "") for model in models}
+    also = ALL if by_content else {getattr(model, "column", "") for model in models}
     known = with_known_facts(read_release(path, schema, also=also), table, manifest, key)
     view = known.view
     metrics: dict[str, Any] = {

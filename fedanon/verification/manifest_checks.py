@@ -20,10 +20,10 @@ from fedanon.errors import ConfigError, FedanonError
 from fedanon.io.csv import read_frame
 from fedanon.io.dialect import Dialect
 from fedanon.io.manifest import Manifest, file_sha256
-from fedanon.io.parquet import is_parquet
+from fedanon.io.parquet import is_parquet, plain_columns
 from fedanon.io.parquet import read_frame as read_parquet_frame
 from fedanon.io.parquet_source import ParquetSource
-from fedanon.io.release_file import FileForm, read_release, write_release
+from fedanon.io.release_file import ALL, FileForm, read_release, write_release
 from fedanon.io.row_order import read_row_key
 from fedanon.metrics.information_loss import truthfulness
 from fedanon.privacy.base import PrivacyModel
@@ -116,7 +116,7 @@ class Verification:
     @cached_property
     def released(self) -> FileView:
         """The file, read."""
-        return read_release(self.manifest.release, self.schema, also=self.schema.published, manifest=self.manifest)
+        return read_release(self.manifest.release, self.schema, also=ALL, manifest=self.manifest)
 
     @cached_property
     def _order(self) -> IndexArray | None:
@@ -126,7 +126,7 @@ class Verification:
     @cached_property
     def _known(self) -> KnownRelease:
         """The file beside its original, if that is given."""
-        table = None if self.original is None else self._seen(self._origin[0])
+        table = None if self.original is None else self._seen(self._whole)
         return with_known_facts(self.released, table, self.manifest, self._order)
 
     def _sizes(self) -> Iterator[Check]:
@@ -177,9 +177,16 @@ class Verification:
         if is_parquet(self.original) and is_parquet(self.manifest.release):
             source = ParquetSource.open(self.original, schema)
             also = {getattr(model, "column", "") for model in self.models}
-            held = also if self.manifest.keeps_order else set(schema.published)
-            return source.table(missing=missing, also=held), source
+            return source.table(missing=missing, also=also), source
         return read_table(self.original, schema, missing=missing, encoding=self.encoding), None
+
+    @cached_property
+    def _whole(self) -> Table:
+        """The original with all columns that can be held, where rows are matched by them."""
+        table, source = self._origin
+        if source is None or self.manifest.keeps_order or self.row_key is not None:
+            return table
+        return source.table(missing=table.missing, also=plain_columns(source.path))
 
     def _against_original(self) -> Iterator[Check]:
         table, _ = self._origin
@@ -188,7 +195,7 @@ class Verification:
         yield point(
             "hash of the data", same, "the original is the table it was made from", "the original is another table"
         )
-        yield from self._truth(self._seen(table))
+        yield from self._truth(self._seen(self._whole))
 
     def _truth(self, table: Table) -> Iterator[Check]:
         known, truthful = self._known, is_truthful(self.manifest)

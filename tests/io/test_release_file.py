@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -16,12 +17,16 @@ from fedanon.data.hierarchy import Hierarchy
 from fedanon.data.schema import Categorical, Role, Schema
 from fedanon.data.table import Table
 from fedanon.errors import DataError, PrivacyViolationError, SchemaError
-from fedanon.io.release_file import NO_CLAIM, manifest_path, read_release, write_release
+from fedanon.io import release_file
+from fedanon.io.release_file import NO_CLAIM, FileForm, manifest_path, read_release
 from fedanon.release.recoding import NearestGroup
 from fedanon.release.release import Provenance, Release, release_of
 
 CANARY = "CANARY-93417"
 SOURCE = Provenance("by hand", {"k": 2}, 7, "0", "d", "s")
+
+#: rows in the order of the table; the random order has tests of its own, test_row_order.py
+write_release = partial(release_file.write_release, form=FileForm(keep_order=True))
 
 
 @dataclass(frozen=True)
@@ -83,7 +88,7 @@ def test_the_manifest_says_what_was_done(release, table, tmp_path):
     assert document["provenance"]["seed"] == 7
     assert (document["rows"], document["suppressed"], document["classes"], document["smallest_class"]) == (5, 1, 2, 2)
     assert document["claim"] == {"model": "pairs"}
-    assert document["columns"][0] == {"name": "id", "role": "identifying"}
+    assert document["columns"][0] == {"name": "id", "role": "identifying", "type": "text"}
     assert document["schema_sha256"] == table.schema.sha256
     assert document["missing"] == "error"
 

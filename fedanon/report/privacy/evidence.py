@@ -19,7 +19,7 @@ from fedanon.data.table import Table
 from fedanon.errors import FedanonError
 from fedanon.fields import build
 from fedanon.io.manifest import Manifest, file_sha256
-from fedanon.io.release_file import read_release
+from fedanon.io.release_file import ALL, read_release
 from fedanon.io.row_order import read_row_key
 from fedanon.privacy.models.population import Population
 from fedanon.release.conclusion import Conclusion, ReleaseFinding, conclude
@@ -67,7 +67,7 @@ class ReleaseEvidence:
     def from_file(cls, path: Path, schema: Schema, **more: Any) -> ReleaseEvidence:
         """Read the release and its manifest."""
         manifest, table = Manifest.beside(path), more.get("table")
-        released = read_release(path, schema, also=schema.published)
+        released = read_release(path, schema, also=ALL)
         key = more.pop("row_key", None)
         order = None if key is None else read_row_key(key, file_sha256(path))
         known = with_known_facts(released, table, manifest, order)
