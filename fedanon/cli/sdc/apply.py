@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fedanon.cli import options
-from fedanon.cli.output import console, print_json, print_table
+from fedanon.cli.output import console, print_conclusion, print_json, print_table
 from fedanon.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -48,6 +48,8 @@ def apply(
     release again, on the same data, as it was before the last step.
     """
     from fedanon.io.release_file import write_release
+    from fedanon.release.conclusion import conclude
+    from fedanon.release.verdicts import verified_claim
 
     before = _read_manifest(origin) if origin is not None else None
     pipeline = _pipeline(before, steps or [], undo=undo)
@@ -58,10 +60,12 @@ def apply(
         # ranges that were read off the data are values of the data
         write_release(release, pipeline.masked_table(table), output, with_schema=source.quasi is None)
         result["output"] = str(output)
+    conclusion = conclude(release, verified_claim(release))
     if as_json:
-        print_json(result)
+        print_json(result | {"conclusion": conclusion.to_dict()})
     else:
         _report(result)
+        print_conclusion(conclusion)
 
 
 def _read_manifest(path: Path) -> dict[str, Any]:
