@@ -178,12 +178,10 @@ _SMALLEST_OF = re.compile(
     rf"smallest (?:class|equivalence class)[^.0-9]{{0,30}}?{_NUMBER} (people|records)", re.IGNORECASE
 )
 _UNIQUE = re.compile(rf"{_SHARE} of the published (rows|records) \({_NUMBER} of {_NUMBER}\) (are unique|hold values)")
-_EXPOSED = re.compile(
-    rf"[`'“]?([\w. -]+?)[`'”]?: {_SHARE} of the published (people|records) \({_NUMBER} of {_NUMBER}\) are in a class"
-)
-_IN_CLASSES = re.compile(
-    rf"[`'“]?([\w.-]+)[`'”]? ?: in {_NUMBER} classes all have the same value.*?; {_SHARE} of the "
-    r"(people|records) are in one"
+#: what follows the name of a column, which may stand in quotes or apart from the colon
+_EXPOSED = rf"[`'”]? ?: {_SHARE} of the published (people|records) \({_NUMBER} of {_NUMBER}\) are in a class"
+_IN_CLASSES = (
+    rf"[`'”]? ?: in {_NUMBER} classes all have the same value[^;]*; {_SHARE} of the (people|records) are in one"
 )
 _COUNTED = re.compile(rf"(?<![\w.]){_NUMBER} (people|rows|records|equivalence classes|suppressed rows)\b")
 #: words before a sentence that say it is not claimed
@@ -223,18 +221,26 @@ def _in_texts(text: str, recount: Recount) -> Iterator[str]:
         yield from _deny(found[0], _number(found[4]), recount.unique(unit))
         yield from _deny(found[0], _number(found[5]), recount.published)
         yield from _deny_share(found[0], found, 1, _number(found[4]), _number(found[5]))
-    for found in _EXPOSED.finditer(text):
-        yield from _deny_exposed(found[0], found[1].strip(), found[4], _number(found[5]), _number(found[6]), recount)
-        yield from _deny_share(found[0], found, 2, _number(found[5]), _number(found[6]))
-    for found in _IN_CLASSES.finditer(text):
-        yield from _deny(found[0], _number(found[2]), recount.homogeneous.get(found[1]))
-        everyone, known = _everyone(recount, found[5]), recount.exposed(found[5])
-        if known is None or everyone is None:
-            yield f"{found[0]!r}: people are not known"
-        else:
-            yield from _deny_share(found[0], found, 3, known[found[1]], everyone)
+    for name in recount.homogeneous:
+        yield from _of_column(name, text, recount)
     for found in _COUNTED.finditer(text):
         yield from _deny_count(text, found, recount)
+
+
+def _of_column(name: str, text: str, recount: Recount) -> Iterator[str]:
+    """What is said of the classes in which a sensitive column has one value."""
+    before = rf"(?<!\w){re.escape(name)}"
+    for found in re.finditer(before + _EXPOSED, text):
+        count, everyone = _number(found[4]), _number(found[5])
+        yield from _deny_exposed(found[0], name, found[3], count, everyone, recount)
+        yield from _deny_share(found[0], found, 1, count, everyone)
+    for found in re.finditer(before + _IN_CLASSES, text):
+        yield from _deny(found[0], _number(found[1]), recount.homogeneous[name])
+        of, known = _everyone(recount, found[4]), recount.exposed(found[4])
+        if known is None or of is None:
+            yield f"{found[0]!r}: people are not known"
+        else:
+            yield from _deny_share(found[0], found, 2, known[name], of)
 
 
 def _deny_count(text: str, found: re.Match[str], recount: Recount) -> Iterator[str]:

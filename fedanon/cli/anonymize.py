@@ -79,7 +79,7 @@ def _read(source: PublishingSource, anonymizer: Anonymizer) -> tuple[Table, Dial
     return *source.load_with_dialect(), None
 
 
-def conclude_release(release: Release, streamed: ParquetSource | None) -> Conclusion:
+def conclude_release(release: Release, streamed: ParquetSource | None = None) -> Conclusion:
     """What is to be said first of a release, which has passed the gate."""
     from fedanon.release.conclusion import conclude
     from fedanon.release.exposure import measure_exposure

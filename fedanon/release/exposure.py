@@ -15,9 +15,8 @@ import numpy as np
 import pandas as pd
 
 from fedanon.data.lint import safe_harbor
-from fedanon.data.schema import Role, Schema, Unit
-from fedanon.privacy.base import Rows
-from fedanon.privacy.sensitive import sensitive_values
+from fedanon.data.schema import Numeric, Role, Schema, Unit
+from fedanon.data.table import missing_mask, texts
 from fedanon.release.view import PublishedView
 from fedanon.types import IndexArray
 
@@ -116,12 +115,22 @@ def measure_exposure(view: PublishedView, columns: Iterable[pd.Series[Any]] | No
 
 def certain_value(view: PublishedView, column: pd.Series[Any]) -> CertainValue:
     """Count the classes in which all rows have the same value of a column, and who is in them."""
-    values = sensitive_values(Rows(column.to_frame(), view.schema, view.persons), str(column.name))
-    alike = view.classes.distinct(values.codes) == 1
+    alike = view.classes.distinct(_encode(column, view.schema)) == 1
     # a suppressed row, whose label is -1, is in no class
     inside = np.append(alike, False)[view.classes.labels]
     exposed = Portion(_count_units(view, inside), _count_units(view, ~view.suppressed))
     return CertainValue(Portion(int(alike.sum()), view.classes.count), exposed)
+
+
+def _encode(column: pd.Series[Any], schema: Schema) -> IndexArray:
+    """Number the values: missing is one, and numbers are equal however they are written."""
+    absent = missing_mask(column, schema)
+    values = texts(column).where(~absent)
+    if isinstance(schema[str(column.name)], Numeric):
+        numbers = pd.to_numeric(values, errors="coerce")
+        # a file may hold what its schema excludes, which is then compared as text
+        values = numbers if int(numbers.isna().sum()) == int(absent.sum()) else values
+    return np.asarray(pd.factorize(values, use_na_sentinel=False)[0], dtype=np.int64)
 
 
 def _count_units(view: PublishedView, rows: Any) -> int:

@@ -243,6 +243,30 @@ def test_nothing_promised_and_what_is_asked(tmp_path: Path) -> None:
     assert [row[-1][0] for row in rows] == ["✓", "✓"]
 
 
+@pytest.mark.parametrize(
+    ("values", "original", "level", "look"),
+    [
+        ({"k": 40}, True, "broken", "alarm"),
+        ({"k": 5}, False, "not_checked", "caution"),
+        ({"k": 5}, True, "kept_but", "caution"),
+        ({}, True, "nothing_promised", "caution"),
+    ],
+)
+def test_the_headline_is_the_worst_finding(
+    tmp_path: Path, say: Language, values: dict[str, int], original: bool, level: str, look: str
+) -> None:
+    evidence(tmp_path)
+    claim(tmp_path, **({"model": "k-anonymity"} | values if values else {}))
+    table = evidence_table() if original else None
+    found = ReleaseEvidence.from_file(tmp_path / "ward.csv", ward_schema(), table=table)
+    assert found.conclusion().level == level
+    first = release_report(found, say).blocks[0]
+    assert isinstance(first, Note)
+    assert (first.title, first.kind, first.large) == (say(f"conclusion.{level}"), look, True)
+    assert f'class="note {look} large"' in render_html(release_report(found, say))
+    assert say("finding.suspected_identifier", columns="`e-mail`") in first.texts
+
+
 def test_limits_only_where_they_apply(tmp_path: Path) -> None:
     say = language("en")
     alike = Page(render_html(release_report(evidence(tmp_path, frame=ward_frame(alike=True)), say))).text

@@ -88,6 +88,28 @@ def test_what_hospitals_keep_to_themselves_is_open(tmp_path: Path) -> None:
     assert "does not report the smallest class" in shown(means)
 
 
+def test_the_worst_of_a_federation_is_said_first(tmp_path: Path) -> None:
+    def level(ks: list[float | None], **more: Any) -> str:
+        return read_result(written(tmp_path, ks, **more)).conclusion().level
+
+    assert level([5, 8], counted="people") == "kept"
+    assert level([5, 8]) == "kept_but", "people are not known to have been counted"
+    assert level([5, None], counted="people") == "not_checked", "one node keeps its k to itself"
+    assert level([4, None], counted="people") == "broken"
+    assert level([10, 10], counted="people", joint=JOINT) == "kept_but", "k is that of the federation"
+    assert level([1, 1], k=None) == "nothing_promised"
+
+
+@pytest.mark.parametrize("unit", ["people", "records"])
+def test_people_are_spoken_of_only_where_they_were_counted(tmp_path: Path, unit: str) -> None:
+    text = shown(written(tmp_path, [5, 8], counted=unit))
+    assert f"shared by at least 5 {unit}" in text
+    assert f"Smallest class of any node: 5 {unit}" in text
+    assert f"among at least k {unit}" in text
+    other = {"people": "records", "records": "people"}[unit]
+    assert f"5 {other}" not in text
+
+
 def test_a_method_without_a_promise(tmp_path: Path) -> None:
     text = shown(written(tmp_path, [1, 1], k=None, security="none", rejected=[{"round": 1}], silent=[]))
     assert "Nothing is promised" in text

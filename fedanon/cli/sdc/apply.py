@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fedanon.cli import options
-from fedanon.cli.anonymize import logged
+from fedanon.cli.anonymize import conclude_release, logged
 from fedanon.cli.audit import AuditFile, audited
-from fedanon.cli.output import console, print_json, print_table
+from fedanon.cli.output import console, print_conclusion, print_json, print_table
 from fedanon.cli.publishing import PublishingSource, takes_publishing_source, written_lines
 from fedanon.errors import ConfigError, DataError
 
@@ -59,14 +59,17 @@ def apply(
         table, dialect = source.load_with_dialect()
         _refuse_other_data(before, table)
         release, result = _run(pipeline, table, _seed(before, seed))
+        conclusion = conclude_release(release)
         entry |= {"steps": result["steps"], "seed": result["seed"], **logged(release, result)}
+        entry["conclusion"] = conclusion.level
         if source.output is not None:
             result |= source.write(release, pipeline.masked_table(table), dialect)
             entry |= {"output": source.output.name, "output_sha256": file_sha256(source.output)}
     if as_json:
-        print_json(result)
+        print_json(result | {"conclusion": conclusion.to_dict()})
     else:
         _report(result)
+        print_conclusion(conclusion)
 
 
 def _read_manifest(path: Path) -> dict[str, Any]:

@@ -30,9 +30,11 @@ def headline(conclusion: Conclusion, say: Language) -> Note:
 
 def title(conclusion: Conclusion, say: Language) -> str:
     """The level in a line."""
+    if conclusion.level != "broken":
+        return say(f"conclusion.{conclusion.level}")
     kinds = {finding.kind for finding in conclusion.findings}
-    changed = conclusion.level == "broken" and "promise_broken" not in kinds
-    return say("conclusion.changed" if changed else f"conclusion.{conclusion.level}")
+    keys = {"promise_broken": "broken", "file_changed": "changed", "check_failed": "failed"}
+    return say(f"conclusion.{next(key for kind, key in keys.items() if kind in kinds)}")
 
 
 def sentences(conclusion: Conclusion, say: Language) -> tuple[str, ...]:
