@@ -59,9 +59,8 @@ def evidence(
     """A release of the ward by Mondrian, written and read again."""
     schema = ward_schema()
     table = Table.from_frame(ward_frame() if frame is None else frame, schema)
-    path = write_release(
-        Mondrian(k=k).anonymize(table, rng=0), table, folder / "ward.csv", form=FileForm(keep_order=True)
-    )
+    release, form = Mondrian(k=k).anonymize(table, rng=0), FileForm(keep_order=True)
+    path = write_release(release, table, folder / "ward.csv", form=form)
     return ReleaseEvidence.from_file(path, schema, table=table if original else None, **more)
 
 

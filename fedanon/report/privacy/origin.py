@@ -112,6 +112,7 @@ def _commands(evidence: ReleaseEvidence) -> str:
     for name, value in _given(evidence).items():
         again += [f"--{name}", str(value)] if name in ("k", "require") else ["--set", f"{name}={value}"]
     again += ["--seed", str(made["seed"]), "-o", release]
+    again += ["--keep-order"] if evidence.row_order == "kept" else []
     verify = ["fedanon", "verify", f"{release}.manifest.json", "--original", "ORIGINAL.csv", "--rebuild"]
     report = ["fedanon", "report", "--privacy", release, "--schema", "SCHEMA.toml", "--original", "ORIGINAL.csv"]
     chain = [] if evidence.anonymizer is None else [again]
