@@ -52,7 +52,7 @@ def anonymize(
         table, dialect, columns = _read(source, anonymizer)
         with search_progress():
             release, result = run(anonymizer, table, seed)
-        conclusion = conclude_release(release, columns)
+        conclusion = conclude_release(release, table, columns)
         entry |= logged(release, result) | {"conclusion": conclusion.level}
         if dialect is not None:
             result["read_as"] = str(dialect)
@@ -79,14 +79,14 @@ def _read(source: PublishingSource, anonymizer: Anonymizer) -> tuple[Table, Dial
     return *source.load_with_dialect(), None
 
 
-def conclude_release(release: Release, streamed: ParquetSource | None = None) -> Conclusion:
+def conclude_release(release: Release, table: Table, streamed: ParquetSource | None = None) -> Conclusion:
     """What is to be said first of a release, which has passed the gate."""
     from fedanon.release.conclusion import conclude
     from fedanon.release.exposure import measure_exposure
     from fedanon.release.verdicts import verified_claim
     from fedanon.verification import carried_columns
 
-    whole, path = (release, None) if streamed is None else (streamed.widened(release), streamed.path)
+    whole, path = (release, None) if streamed is None else (streamed.widened(release, table), streamed.path)
     exposure = measure_exposure(whole, carried_columns(whole, path))
     return conclude(whole, verified_claim(release), exposure=exposure)
 

@@ -31,10 +31,10 @@ def test_every_way_gives_the_same_release(
     run: Run, ward: Path, parquet: Path, schema: Path, tmp_path: Path, made_from: str, written_as: str
 ) -> None:
     source, out = {"csv": ward, "parquet": parquet}[made_from], tmp_path / f"out.{written_as}"
-    made = run("anonymize", source, "--schema", schema, "--k", "4", "-o", out, "--json")
+    made = run("anonymize", source, "--schema", schema, "--k", "4", "-o", out, "--keep-order", "--json")
     assert made.code == 0, made.err
     plain = tmp_path / "plain.csv"
-    expected = run("anonymize", ward, "--schema", schema, "--k", "4", "-o", plain, "--json")
+    expected = run("anonymize", ward, "--schema", schema, "--k", "4", "-o", plain, "--keep-order", "--json")
     assert {name: made.json[name] for name in METRICS} == {name: expected.json[name] for name in METRICS}
     released = pd.read_csv(out, dtype=str) if written_as == "csv" else pq.read_table(out).to_pandas()
     guarded = pd.read_csv(plain, dtype=str)
@@ -60,11 +60,12 @@ def test_no_more_columns_are_read_than_needed(
     monkeypatch.setattr("fedanon.io.parquet_source.read_columns", noting)
     monkeypatch.setattr("fedanon.io.release_file.read_columns", noting)
     out = tmp_path / "out.parquet"
-    assert run("anonymize", parquet, "--schema", schema, "--k", "4", "-o", out).code == 0
+    kept = ["--keep-order", "--force"]
+    assert run("anonymize", parquet, "--schema", schema, "--k", "4", "-o", out, *kept).code == 0
     assert run("check", out, "--schema", schema, "--original", parquet).code == 0
     assert seen == {"patient", "age", "sex", "unit"}
     needed = ["--set", "require=t=1:diagnosis"]
-    made = run("anonymize", parquet, "--schema", schema, "--k", "4", *needed, "-o", out)
+    made = run("anonymize", parquet, "--schema", schema, "--k", "4", *needed, "-o", out, *kept)
     assert made.code == 0, made.err
     assert "diagnosis" in seen
     assert run("check", out, "--schema", schema).code == 0

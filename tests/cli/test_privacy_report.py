@@ -63,7 +63,7 @@ def test_what_is_asked_beside_the_claim(run: Run, released: Path, ward: Path, tm
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["-o", "x.txt"], "ends in .html or .pdf"),
+        (["-o", "x.txt"], "must end in .html or .htm or .pdf"),
         (["--language", "fr"], "one of: en, pt"),
         (["--figures", "f"], "no --figures"),
     ],

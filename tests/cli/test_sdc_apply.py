@@ -50,7 +50,7 @@ def steps(*texts: str) -> list[str]:
 
 def test_a_chain_is_written_with_its_manifest(apply: Run, ward: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.csv"
-    done = apply(*steps(*CHAIN), "--seed", "4", "-o", out, "--json")
+    done = apply(*steps(*CHAIN), "--seed", "4", "-o", out, "--keep-order", "--json")
     assert done.code == 0, done.err
     assert [step["method"] for step in done.json["steps"]] == ["pram", "additive_noise"]
     assert done.json["k_reached"] >= 1
@@ -68,14 +68,16 @@ def test_a_chain_is_written_with_its_manifest(apply: Run, ward: Path, tmp_path: 
 
 def test_undo_gives_the_bytes_of_the_shorter_chain(apply: Run, tmp_path: Path) -> None:
     files = {name: tmp_path / f"{name}.csv" for name in ("long", "short", "undone", "again", "replaced")}
-    assert apply(*steps(*CHAIN, "mdav:age,k=3"), "--seed", "9", "-o", files["long"]).code == 0
-    assert apply(*steps(*CHAIN), "--seed", "9", "-o", files["short"]).code == 0
+    assert apply(*steps(*CHAIN, "mdav:age,k=3"), "--seed", "9", "--keep-order", "-o", files["long"]).code == 0
+    assert apply(*steps(*CHAIN), "--seed", "9", "--keep-order", "-o", files["short"]).code == 0
     manifest = f"{files['long']}.manifest.json"
-    assert apply("--from", manifest, "--undo", "-o", files["undone"]).code == 0
-    assert apply("--from", manifest, "-o", files["again"]).code == 0
+    assert apply("--from", manifest, "--undo", "--keep-order", "-o", files["undone"]).code == 0
+    assert apply("--from", manifest, "--keep-order", "-o", files["again"]).code == 0
     assert same(files["undone"], files["short"])
     assert same(files["again"], files["long"])
-    assert apply("--from", manifest, "--undo", *steps("mdav:age,k=3"), "-o", files["replaced"]).code == 0
+    assert (
+        apply("--from", manifest, "--undo", *steps("mdav:age,k=3"), "--keep-order", "-o", files["replaced"]).code == 0
+    )
     assert same(files["replaced"], files["long"])
 
 
@@ -93,12 +95,14 @@ def test_columns_that_are_no_quasi_identifiers_are_masked(run: Run, ward: Path, 
         schema.read_text() + '[attributes.cost]\nrole = "sensitive"\ntype = "numeric"\nrange = [0, 9999]\n'
     )
     out = tmp_path / "out.csv"
-    done = run("sdc", "apply", ward, "--schema", schema, *steps("additive_noise:cost"), "-o", out, "--json")
+    done = run(
+        "sdc", "apply", ward, "--schema", schema, *steps("additive_noise:cost"), "-o", out, "--keep-order", "--json"
+    )
     assert done.code == 0, done.err
     assert done.json["masked"] == ["cost"]
     assert (pd.read_csv(out)["cost"] != pd.read_csv(ward)["cost"]).all()
     manifest = json.loads(Path(f"{out}.manifest.json").read_text())
-    assert {"name": "cost", "role": "quasi_identifying"} in manifest["columns"]
+    assert {"name": "cost", "role": "quasi_identifying", "type": "numeric"} in manifest["columns"]
     assert any("Not quasi-identifying in the schema" in note for note in manifest["provenance"]["notes"])
     assert run("check", out, "--schema", schema).code == 0
 

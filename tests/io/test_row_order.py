@@ -88,8 +88,9 @@ def test_rows_told_apart_by_content_give_the_numbers_of_the_release(method: Any,
 
 
 def test_where_rows_fit_several_records_only_the_key_counts_people(tmp_path: Path) -> None:
-    table = Table.from_frame(frame(1), SCHEMA)
-    release, out, key = released(tmp_path, table, KMember(k=8))
+    rows = frame(1).assign(diagnosis="flu")
+    table = Table.from_frame(rows, SCHEMA)
+    release, out, key = released(tmp_path, table, KMember(k=12))
     checked = check_release(out, SCHEMA, table=table)
     assert checked.matching == "ambiguous"
     assert [verdict.doubt for verdict in checked.verdicts] == ["people"]

@@ -13,7 +13,7 @@ from fedanon.anonymizers.mondrian.method import Mondrian
 from fedanon.data.hierarchy import Hierarchy
 from fedanon.data.schema import Categorical, FreeText, Numeric, Role, Schema
 from fedanon.data.table import Table
-from fedanon.io.release_file import manifest_path, write_release
+from fedanon.io.release_file import FileForm, manifest_path, write_release
 from fedanon.report.privacy.evidence import ReleaseEvidence
 
 #: values of people that no report may hold
@@ -59,7 +59,8 @@ def evidence(
     """A release of the ward by Mondrian, written and read again."""
     schema = ward_schema()
     table = Table.from_frame(ward_frame() if frame is None else frame, schema)
-    path = write_release(Mondrian(k=k).anonymize(table, rng=0), table, folder / "ward.csv")
+    release, form = Mondrian(k=k).anonymize(table, rng=0), FileForm(keep_order=True)
+    path = write_release(release, table, folder / "ward.csv", form=form)
     return ReleaseEvidence.from_file(path, schema, table=table if original else None, **more)
 
 

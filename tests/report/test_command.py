@@ -39,7 +39,7 @@ def test_a_folder_without_results(run: Run, tmp_path: Path) -> None:  # noqa: F8
 def test_a_page_must_be_html(run: Run, folder: Folder, tmp_path: Path) -> None:  # noqa: F811
     refused = run("report", folder(rows()), "-o", tmp_path / "r.pdf")
     assert refused.code == 2
-    assert "--pdf" in refused.err
+    assert "must end in .html" in refused.err
 
 
 @pytest.mark.parametrize(("package", "options"), [("matplotlib", []), ("reportlab", ["--pdf", "r.pdf"])])

@@ -77,6 +77,7 @@ def test_all_words_are_used() -> None:
     code += (folder.parents[1] / "cli" / "report.py").read_text(encoding="utf-8")
     dynamic = ("role", "type", "fate", "sign", "kind", "field", "signer", "signature", "promise", "attack", "doubt")
     dynamic += ("attack_meaning", "labels", "attacker", "number", "scope", "finding", "unit", "unit_title")
+    dynamic += ("row_order", "change")
     code = code.replace("'", '"')
     named = re.findall(r'f"(\w+)\.{', code)
     for key in language("en").texts:

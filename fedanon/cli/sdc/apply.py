@@ -59,7 +59,7 @@ def apply(
         table, dialect = source.load_with_dialect()
         _refuse_other_data(before, table)
         release, result = _run(pipeline, table, _seed(before, seed))
-        conclusion = conclude_release(release)
+        conclusion = conclude_release(release, table)
         entry |= {"steps": result["steps"], "seed": result["seed"], **logged(release, result)}
         entry["conclusion"] = conclusion.level
         if source.output is not None:

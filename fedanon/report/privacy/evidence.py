@@ -152,6 +152,16 @@ class ReleaseEvidence:
         return self.manifest.provenance if self.manifest else {}
 
     @property
+    def guarded_cells(self) -> dict[str, int]:
+        """The number of cells that got an apostrophe in front, by column."""
+        return self.manifest.guarded_cells if self.manifest else {}
+
+    @property
+    def row_order(self) -> str:
+        """kept, shuffled or grouped; unknown without a manifest."""
+        return str(self.manifest.document.get("row_order", "kept")) if self.manifest else "unknown"
+
+    @property
     def declared_types(self) -> dict[str, str]:
         """The type of every column, as its schema declared it when the release was made."""
         columns = self.manifest.document.get("columns", []) if self.manifest else []

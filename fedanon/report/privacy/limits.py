@@ -67,9 +67,15 @@ def _sensitive(evidence: ReleaseEvidence, facts: Sequence[SensitiveFacts], say: 
 
 
 def _columns(evidence: ReleaseEvidence, looks: Sequence[Lookalike], say: Language) -> Iterator[str]:
-    shown = [a.name for a in evidence.schema.attributes if a.role in (Role.SENSITIVE, Role.INSENSITIVE)]
+    passed = [a.name for a in evidence.schema.attributes if a.role in (Role.SENSITIVE, Role.INSENSITIVE)]
+    shown = [name for name in passed if name not in evidence.guarded_cells]
+    guarded = [name for name in passed if name in evidence.guarded_cells]
     if shown:
         yield say("limits.shown", columns=say.named(shown))
+    if guarded:
+        yield say("limits.guarded", columns=say.named(guarded))
+    if evidence.row_order == "kept":
+        yield say("limits.order")
     suspicious = list(dict.fromkeys(look.column for look in looks if look.published))
     if suspicious:
         yield say("limits.lookalike", columns=say.named(suspicious))

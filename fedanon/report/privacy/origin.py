@@ -42,11 +42,21 @@ def origin_section(evidence: ReleaseEvidence, say: Language) -> Section:
     if made:
         blocks += [parameter_table(made["parameters"], say), Paragraph(say("origin.again"))]
         blocks.append(Code(_commands(evidence)))
+        changes = tuple(_change(change, say) for change in evidence.manifest.changes) if evidence.manifest else ()
+        blocks += [Details(say("origin.changes", n=len(changes)), (Bullets(changes),))] if changes else []
         notes = tuple(str(note) for note in made.get("notes", ()))
         blocks += [Details(say("origin.notes", n=len(notes)), (Bullets(notes),))] if notes else []
     else:
         blocks.append(Note(say("claims.no_manifest_title"), (say("claims.no_manifest"),), "warning"))
     return Section(say("origin.title"), tuple(blocks))
+
+
+def _change(change: Mapping[str, Any], say: Language) -> str:
+    if "cells" in change:
+        return say("origin.guard_change", columns=say.named([*change["cells"], *change["names"]]))
+    kind = say(f"change.{str(change['kind']).replace(' ', '_')}")
+    before, after = (repr(str(change[end]))[1:-1] for end in ("from", "to"))
+    return say("origin.other_change", kind=kind, before=before, after=after)
 
 
 def parameter_table(parameters: Mapping[str, Any], say: Language) -> TableBlock:
@@ -76,6 +86,7 @@ def _facts(evidence: ReleaseEvidence, say: Language) -> tuple[tuple[str, str], .
         (say("origin.method"), f"`{made['method']}`" if made else nothing),
         (say("origin.seed"), str(made.get("seed", nothing)) if made else nothing),
         (say("origin.attack_seed"), str(SEED)),
+        (say("origin.row_order"), say(f"row_order.{evidence.row_order}")),
         (say("origin.made_by"), f"fedanon {made['version']}" if made else nothing),
         (say("origin.reported_by"), f"fedanon {__version__}"),
     )
@@ -102,6 +113,7 @@ def _commands(evidence: ReleaseEvidence) -> str:
     for name, value in _given(evidence).items():
         again += [f"--{name}", str(value)] if name in ("k", "require") else ["--set", f"{name}={value}"]
     again += ["--seed", str(made["seed"]), "-o", release]
+    again += ["--keep-order"] if evidence.row_order == "kept" else []
     verify = ["fedanon", "verify", f"{release}.manifest.json", "--original", "ORIGINAL.csv", "--rebuild"]
     report = ["fedanon", "report", "--privacy", release, "--schema", "SCHEMA.toml", "--original", "ORIGINAL.csv"]
     chain = [] if evidence.anonymizer is None else [again]
@@ -161,12 +173,14 @@ def harbor_section(looks: Sequence[Lookalike], say: Language) -> Section:
 
 def _row(attribute: Attribute, evidence: ReleaseEvidence, say: Language) -> tuple[TableCell, ...]:
     # the schema of a manifest has text where a column was declared with its values
+    guarded = evidence.guarded_cells.get(attribute.name)
+    fate = say(f"fate.{attribute.role}") if guarded is None else say("fate.guarded", n=guarded)
     kind = evidence.declared_types.get(attribute.name, type_name(attribute))
     return (
         TableCell(f"`{attribute.name}`"),
         TableCell(say(f"role.{attribute.role}")),
         TableCell(say(f"type.{kind}")),
-        TableCell(say(f"fate.{attribute.role}")),
+        TableCell(fate),
     )
 
 
