@@ -46,7 +46,8 @@ def simulate(
     if as_json:
         print_json(result)
     else:
-        print_result(f"{method} k={k or '-'}, {run.model}, {run.nodes} nodes, {run.rounds} rounds", result)
+        nodes = result["settings"]["nodes"]  # as many as there are: a partition by a column decides on it
+        print_result(f"{method} k={k or '-'}, {run.model}, {nodes} nodes, {run.rounds} rounds", result)
 
 
 def _checked_method(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -88,7 +88,9 @@ def simulate(
     if settings.malicious and engine != "local":
         raise ConfigError("Malicious nodes are simulated by the engine 'local' only.")
     start = time.perf_counter()
-    nodes = [make_node(node_table(settings, i), settings, i) for i in range(n_parts(settings))]
+    # a partition by a column has as many nodes as the column has values, whatever was asked for
+    settings = replace(settings, nodes=n_parts(settings))
+    nodes = [make_node(node_table(settings, i), settings, i) for i in range(settings.nodes)]
     if engine == "local":
         return simulate_nodes(nodes, settings, checkpoints=checkpoints, on_round=on_round, start=start)
     from fedanon.federated.engines import run_with_ray

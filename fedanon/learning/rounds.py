@@ -220,7 +220,7 @@ class Rounds:
     def _train(self, number: int) -> None:
         chosen = self._choose(number)
         replies = self._transport.train(number, chosen, self._model)
-        accepted = self._without_suspects(number, self._accept(number, replies), [reply.node for reply in replies])
+        accepted = self._accept(number, replies)
         needed = max(min(1, len(chosen)), int(np.ceil(self.settings.min_replies * len(chosen))))
         if len(accepted) < needed:
             raise InfeasibleError(
@@ -241,19 +241,21 @@ class Rounds:
         return [nodes[i] for i in sorted(rng.choice(len(nodes), wanted, replace=False))]
 
     def _accept(self, number: int, replies: Sequence[Reply]) -> dict[int, ReadUpdate]:
-        """The updates that pass validation, by node; the others are noted and left out."""
-        accepted: dict[int, ReadUpdate] = {}
+        """The updates that are taken in, by node; the others are noted and left out."""
+        sound: dict[int, ReadUpdate] = {}
         for reply in replies:
             try:
-                if reply.node in accepted:
+                if reply.node in sound:
                     raise UpdateRejectedError("it came twice")
-                accepted[reply.node] = self._read(number, reply)
+                sound[reply.node] = self._read(number, reply)
             except UpdateRejectedError as error:
                 self._participants.reject(number, reply.node, str(error))
-        for node, reason in self._model.outliers(accepted).items():
+        out = self._model.outliers(sound)
+        for node in self._look(number, sound, out, {reply.node for reply in replies} - sound.keys()):
+            out.setdefault(node, "it is a suspect")
+        for node, reason in out.items():
             self._participants.reject(number, node, reason)
-            del accepted[node]
-        return accepted
+        return {node: update for node, update in sound.items() if node not in out}
 
     def _read(self, number: int, reply: Reply) -> ReadUpdate:
         if reply.node not in self._participants.facts:
@@ -264,21 +266,21 @@ class Rounds:
         check_weight(n_examples, self._participants.facts[reply.node].n_train)
         return self._model.read(arrays)
 
-    def _without_suspects(
-        self, number: int, accepted: dict[int, ReadUpdate], senders: Iterable[int]
-    ) -> dict[int, ReadUpdate]:
-        """Compare the updates, report new suspects and, if the run says so, leave all suspects out."""
-        numbers = self._participants.numbers
-        updates = {numbers[node]: update for node, update in accepted.items()}
-        refused = {numbers[node] for node in senders if node in self._participants.facts} - set(updates)
-        for node in self._suspicion.look(self._model.directions(updates), sorted(refused)):
+    def _look(
+        self, number: int, sound: dict[int, ReadUpdate], too_long: Iterable[int], refused: Iterable[int]
+    ) -> list[int]:
+        """Compare the updates and report new suspects; return all suspects if the run leaves them out."""
+        numbers, facts = self._participants.numbers, self._participants.facts
+        found = self._suspicion.look(
+            self._model.directions({numbers[node]: update for node, update in sound.items()}),
+            {numbers[node]: facts[node].n_train for node in sound},
+            too_long=[numbers[node] for node in too_long],
+            refused=sorted(numbers[node] for node in refused if node in facts),
+        )
+        for node in found:
             log.warning("round %d: the updates of node %s are unlike those of the others", number, node)
-        if not self.settings.exclude_suspects:
-            return accepted
-        suspects = [node for node in accepted if numbers[node] in self._suspicion.nodes]
-        for node in suspects:
-            self._participants.reject(number, node, "it is a suspect")
-        return {node: update for node, update in accepted.items() if node not in suspects}
+        suspects = self._suspicion.nodes if self.settings.exclude_suspects else []
+        return [node for node in sound if numbers[node] in suspects]
 
     # ---- evaluation -----------------------------------------------------------------------------
 

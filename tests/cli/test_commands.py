@@ -11,7 +11,9 @@ import pandas as pd
 import pytest
 
 from fedanon.anonymizers import ANONYMIZERS
+from fedanon.federated.wire import decode_settings
 from fedanon.joint import JOINT_METHODS
+from fedanon.learning.checkpoints import Checkpoints
 from fedanon.sdc.methods.base import Perturbative
 from tests.cli.conftest import Run
 
@@ -119,6 +121,14 @@ def test_numeric_file_without_schema(run: Run, tmp_path: Path) -> None:
     assert undecided.code == 3
     assert "The role of 1 columns is undecided, so nothing is published: c." in undecided.err
     assert not (tmp_path / "out.csv").exists()
+
+
+def test_a_simulation_says_how_many_nodes_it_has(run: Run, tmp_path: Path) -> None:
+    command = ("simulate", "--dataset", "randhie", "--partition", "by:site", "--method", "identity", "--rounds", "1")
+    assert "lr, 6 nodes, 1 rounds" in " ".join(run(*command).out.split())
+    found = run(*command, "--json", "--resume", tmp_path)
+    assert found.json["settings"]["nodes"] == len(found.json["facts"]) == 6
+    assert Checkpoints(tmp_path).last(decode_settings(found.json["settings"])) is not None
 
 
 def test_methods_lists_every_parameter(run: Run) -> None:

@@ -67,8 +67,9 @@ def test_status_tells_who_was_left_out_and_who_was_silent(run: Run, server: Serv
 def test_status_tells_how_each_node_behaved(run: Run, server: Server) -> None:
     assert run("federation", "status", server.folder, "--json").json["conduct"] == []
     suspicion, rng = Suspicion(), np.random.default_rng(0)
-    for _ in range(MIN_ROUNDS):  # the last of eight sends updates unlike the others', and those of 9 are refused
-        suspicion.look({i: rng.normal(size=20) + 50.0 * (i == 7) for i in range(8)}, refused=[9])
+    for _ in range(MIN_ROUNDS):  # one of nine sends updates unlike the others', and those of 9 are refused
+        updates = {i: rng.normal(size=20) + 50.0 * (i == 7) for i in range(9)}
+        suspicion.look(updates, dict.fromkeys(updates, 100), refused=[9])
     rejected = [{"round": i, "node": 9, "reason": "it is not finite"} for i in (1, 2, 3)]
     rejected += [{"round": 3, "node": 2, "reason": "it came twice"}]
     silent = [{"round": 1, "node": 4, "during": "train"}]
@@ -76,7 +77,7 @@ def test_status_tells_how_each_node_behaved(run: Run, server: Server) -> None:
     checkpoints_in(server.folder).save(server.config.run, checkpoint)
 
     found = run("federation", "status", server.folder, "--json").json["conduct"]
-    assert [entry["node"] for entry in found] == [9, 7, 2, 4, 0, 1, 3, 5, 6]
+    assert [entry["node"] for entry in found] == [9, 7, 2, 4, 0, 1, 3, 5, 6, 8]
     by_client = {entry["node"]: entry for entry in found}
     assert [client for client, entry in by_client.items() if entry["suspect"]] == suspicion.nodes[::-1] == [9, 7]
     assert {client: entry["left_out"] for client, entry in by_client.items() if entry["left_out"]} == {9: 3, 2: 1}

@@ -47,6 +47,14 @@ def shown(path: Path, code: str = "en") -> str:
     return Page(render_html(federation_report(read_result(path), language(code)))).text
 
 
+def test_the_nodes_are_counted_by_older_and_by_newer_files(tmp_path: Path) -> None:
+    assert read_result(written(tmp_path, [5, 8, 9])).n_nodes == 3
+    settings = {"method": "mondrian", "method-settings": "{}"}
+    assert read_result(written(tmp_path, [], settings=settings | {"clients": 4})).n_nodes == 4
+    assert read_result(written(tmp_path, [], settings=settings | {"nodes": 6})).n_nodes == 6
+    assert "a federation of 6 nodes" in shown(tmp_path / "result.json")
+
+
 def test_every_hospital_is_judged(tmp_path: Path) -> None:
     good = read_result(written(tmp_path, [5, 8]))
     assert (good.scope, good.k, good.failed, good.smallest) == ("node", 5, False, 5)

@@ -219,7 +219,7 @@ def conduct(checkpoint: Checkpoint) -> list[dict[str, Any]]:
     An entry counts what was left out, by reason, and the answers that are missing; the rest is the evidence on the
     node's updates (:mod:`fedanon.learning.suspicion`), and whether it is enough to suspect it.
     """
-    evidence = {int(node): NodeEvidence(**kept) for node, kept in checkpoint.evidence.items()}
+    evidence = {int(node): NodeEvidence.restored(kept) for node, kept in checkpoint.evidence.items()}
     faults = checkpoint.rejected + checkpoint.unresponsive
     nodes = sorted(evidence.keys() | {fault["node"] for fault in faults})
     found = [_of_node(node, checkpoint, evidence.get(node, NodeEvidence())) for node in nodes]

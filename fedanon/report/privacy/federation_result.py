@@ -102,7 +102,7 @@ class FederationResult:
         return (
             len(self.nodes)
             or len(self.joint.get("nodes") or self.joint.get("clients", ()))
-            or int(self.settings.get("clients", 0))
+            or int(self.settings.get("nodes", self.settings.get("clients", 0)))
         )
 
     @property
