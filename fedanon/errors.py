@@ -7,6 +7,7 @@
     │   └── UnknownComponentError    no component of that name is registered
     ├── InfeasibleError              the request is sound, but cannot be met on this table
     ├── PrivacyViolationError        a release does not keep what it claims
+    │   └── RefusedError             a node's own policy forbids what a server asks for
     ├── UpdateRejectedError          a node's update failed validation
     └── NotApplicableError           an attack cannot be tried here
 
@@ -43,6 +44,20 @@ class InfeasibleError(FedanonError):
 
 class PrivacyViolationError(FedanonError):
     """A release does not keep what it claims; nothing may be written or sent."""
+
+
+class RefusedError(PrivacyViolationError):
+    """A node's own policy forbids what a server asks for.
+
+    Parameters
+    ----------
+    kind : one word, all that the server is told.
+    reason : for the people of the node.
+    """
+
+    def __init__(self, kind: str, reason: str) -> None:
+        super().__init__(reason)
+        self.kind = kind
 
 
 class UpdateRejectedError(FedanonError):

@@ -24,7 +24,7 @@ def init(
     ca: Annotated[Path | None, typer.Option(help="The server's ca.crt.")] = None,
     number: Annotated[int, typer.Option(help="Number of this node, different at every node.", min=0)] = 0,
     missing: Annotated[str, typer.Option(help="Missing quasi-identifiers: error, category, wildcard.")] = "error",
-    min_k: Annotated[int, typer.Option(help="Refuse runs whose release reaches a smaller k.", min=1)] = 2,
+    min_k: Annotated[int, typer.Option(help="Refuse runs whose release reaches a smaller k.", min=1)] = 5,
     least_k: Annotated[int | None, typer.Option(hidden=True, min=1)] = None,
 ) -> None:
     """Make a node's folder: a key pair and a node.toml."""

@@ -7,15 +7,13 @@ noise drawn anew every time averages out.
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from fedanon.errors import DataError, PrivacyViolationError
-from fedanon.io.atomic import atomic_write, locked
+from fedanon.io.atomic import atomic_write, held
 from fedanon.learning.dp_training import ROUNDING, grouped, node_round, read_note, write_note
 from fedanon.learning.settings import RunSettings
 from fedanon.privacy.accounting.accountant import GaussianRounds, keeps
@@ -94,7 +92,7 @@ class NodeLedger:
         assert settings.dp is not None
         if self.path is None or settings.dp.mode == "central":
             return
-        with _held(self.path):
+        with held(self.path):
             spent = grouped([*read_note(self.path), node_round(settings)])
             self._check_spent(spent, _read_counts(self.path))
             write_note(self.path, spent, mode=0o600)
@@ -115,7 +113,7 @@ class NodeLedger:
         """
         if self.path is None:
             return
-        with _held(self.path):
+        with held(self.path):
             counted = [*_read_counts(self.path), method.epsilon]
             self._check_spent(read_note(self.path), counted)
             atomic_write(_counts_file(self.path), json.dumps(counted) + "\n", mode=0o600)
@@ -142,17 +140,3 @@ def _read_counts(path: Path) -> list[float]:
         return [float(epsilon) for epsilon in found]
     except (OSError, ValueError, TypeError):
         raise DataError(f"The note {file.name} of the privacy budget is damaged.") from None
-
-
-@contextmanager
-def _held(path: Path) -> Iterator[None]:
-    """One process at a time: every message has one of its own. The note is replaced, so the lock lies beside it."""
-    try:
-        descriptor = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError as error:
-        raise DataError(f"The ledger {path.name} cannot be locked: {error.strerror}.") from None
-    try:
-        with locked(descriptor):
-            yield
-    finally:
-        os.close(descriptor)

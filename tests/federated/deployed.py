@@ -47,6 +47,16 @@ values = ["no", "yes"]
 """
 
 
+#: a node that leaves to the run what only the run's seed makes comparable with the local engine; no example to follow
+STUDY: dict[str, Any] = {
+    "methods": "mondrian, identity, federated_mondrian, federated_reference",
+    "max_releases": 100,
+    "split": "run",
+    "min_test": 1,
+    "scores": "raw",
+    "counts": "plain, threshold, secure, dp, secure_dp",
+    "min_peers": 0,
+}
 #: how long anything may take on a machine that is busy with other things; a process that ends is noticed at once
 PATIENCE = 600
 
@@ -166,6 +176,7 @@ def new_node(
         min_k=min_k,
         identity_key=KEY if signed else "",
         peer_keys=PEERS if signed else "",
+        **STUDY,
     )
     return NodeFolder.init(found.folder / f"node{number}", config, ca or found.server.folder / "ca.crt")
 
