@@ -19,7 +19,6 @@ from typing import Any
 from flwr.app import Array, Context, Message
 from numpy.typing import NDArray
 
-from fedanon._version import __version__
 from fedanon.errors import (
     ConfigError,
     DataError,
@@ -163,7 +162,7 @@ class GuardedDoor(Door):
             raise ConfigError("The node config names no folder for the ledger (`egress`); `fedanon node run` does.")
         self.ledger = EgressLedger(Path(folder) / LEDGER_FILE)
         self.log = AuditLog(Path(folder) / LOG_FILE)
-        self._release = ""
+        self._release = self._data = ""
 
     @property
     def rules(self) -> NodeRules:
@@ -185,15 +184,17 @@ class GuardedDoor(Door):
         self._release = self._release_key(settings, data, plan)
         with self.ledger.changing() as note:
             self._note_run(note)
-            made = note.releases.setdefault(data, [])
-            if self._release not in made:
-                if len(made) >= self.policy.max_releases:
-                    raise RefusedError(
-                        "releases",
-                        f"A run asks for another release of this data file; max_releases = {self.policy.max_releases} "
-                        "have been made.",
-                    )
-                made.append(self._release)
+            self._note_release_key(note.releases.setdefault(data, {}), self._release)
+        self._data = data
+
+    def _note_release_key(self, made: dict[str, str], key: str) -> None:
+        if key not in made and len(made) >= self.policy.max_releases:
+            raise RefusedError(
+                "releases",
+                f"A run asks for another release of this data file; max_releases = {self.policy.max_releases} "
+                "have been made.",
+            )
+        made.setdefault(key, "")
 
     def _note_run(self, note: EgressNote) -> RunNote:
         day = today()
@@ -215,7 +216,6 @@ class GuardedDoor(Door):
             "rules": self.rules.fingerprint,
             "seed": settings.seed if self.policy.split == "run" else None,
             "plan": joint_state.hash_plan(list(plan)) if plan else None,
-            "version": __version__,
         }
         return hashlib.sha256(json.dumps(depends, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
@@ -228,9 +228,19 @@ class GuardedDoor(Door):
             self._note_run(note)
 
     def check_made(self, node: Node) -> None:
-        """The release must satisfy what the policy requires beyond k."""
+        """The release must satisfy what the policy requires beyond k, and be the one that was made before, if any.
+
+        A method that is not the same every time, or another version of one, makes another release.
+        """
         for model in parse_requirements(self.policy.require):
             model.check(node.release, node.training_table)
+        digest = node.releases_sha256
+        with self.ledger.changing() as note:
+            made = note.releases[self._data]
+            if made[self._release] not in ("", digest):
+                self._release = f"{self._release}-{digest[:8]}"
+                self._note_release_key(made, self._release)
+            made[self._release] = digest
         self._note_release(node, release=self._release)
 
     def check_node(self, node: Node) -> None:
@@ -241,6 +251,8 @@ class GuardedDoor(Door):
             least = method.k_local
         if least > 1 and not node.facts.measures["k_reached"] >= least:
             raise RefusedError("k", f"The release of this node does not reach the k of {least} it asks for.")
+        if self.policy.truthful and not node.facts.measures["truthfulness"] >= 1 - ROUNDING:
+            raise RefusedError("method", "The release publishes values that are not true of all people of a class.")
 
     # ---- answers --------------------------------------------------------------------------------
 

@@ -27,7 +27,7 @@ class NodePolicy:
     """What a node asks of a run before it takes part, and how much it answers."""
 
     methods: str = parameter(
-        "mondrian, gfkmc, anneal, full_domain, mdav, federated_mondrian",
+        "mondrian, gfkmc, wkmca, k_member, tdg, full_domain, federated_mondrian",
         help="methods that a run may use; NAME:K asks for a larger k than min_k",
         group=RUNS,
     )
@@ -40,6 +40,11 @@ class NodePolicy:
     )
     require: str = parameter(
         "", help="what classes must satisfy beyond k, such as l=2:COLUMN; the run has to ask for it too", group=RUNS
+    )
+    truthful: bool = parameter(
+        True,
+        help="refuse a release whose cells are not true of everyone in a class: they may be those of one record",
+        group=RUNS,
     )
     features: Literal["quasi_identifiers", "all"] = parameter(
         "quasi_identifiers",
@@ -81,7 +86,7 @@ class NodePolicy:
     )
     counts: str = parameter(
         "secure_dp",
-        help="rules for counts that it accepts; 'secure' shows the server exact sums over all nodes, 'plain' all counts",
+        help="rules it accepts; 'secure' shows the server exact sums over all nodes, 'plain' every count",
         group=COUNTS,
     )
     counts_per_run: int = parameter(40, help="questions for counts that a run may ask", at_least=0, group=COUNTS)

@@ -38,14 +38,14 @@ class EgressNote:
     Parameters
     ----------
     runs : by the run's identifier.
-    releases : the keys of all releases of a data file, by its hash.
+    releases : hashes of all releases of a data file by their keys, by its hash; empty where none was made yet.
     protocols : the runs that have counted jointly on a data file, by its hash.
     evaluations : number on each day.
     count_epsilon, score_epsilon : what noisy counts and private scores have cost.
     """
 
     runs: dict[str, RunNote] = field(default_factory=dict)
-    releases: dict[str, list[str]] = field(default_factory=dict)
+    releases: dict[str, dict[str, str]] = field(default_factory=dict)
     protocols: dict[str, list[str]] = field(default_factory=dict)
     evaluations: dict[str, int] = field(default_factory=dict)
     count_epsilon: float = 0.0

@@ -326,6 +326,21 @@ def mean_scores(scores: Sequence[tuple[Mapping[str, float], int]]) -> dict[str, 
     return means
 
 
+#: what scores are computed from, by the end of their names
+SCORED_ON = {
+    "_released": "k-anonymous releases of the test people of every node; lower than on raw rows as a rule",
+    "_private": "raw test rows, by noisy histograms of all nodes together",
+    "_recoded": "raw test rows, generalized like the training rows",
+    "": "raw test rows",
+}
+
+
+def scored_on(rounds: Sequence[RoundScores]) -> dict[str, str]:
+    """What the scores of a run were computed from; a kind of scores is named by its accuracy."""
+    names = {name for scores in rounds for name in scores}
+    return {f"accuracy{end}": rows for end, rows in SCORED_ON.items() if f"accuracy{end}" in names}
+
+
 # ---- without a server ----------------------------------------------------------------------------
 
 

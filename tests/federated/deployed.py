@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from fedanon.data.readers import read_table
 from fedanon.data.schema import Schema
 from fedanon.data.table import Table
 from fedanon.federated.deployment.config import NodeConfig
+from fedanon.federated.deployment.folders import write_private
 from fedanon.federated.deployment.node import KEY, PEERS, NodeFolder
 from fedanon.federated.deployment.server import Server
 
@@ -179,6 +180,11 @@ def new_node(
         **STUDY,
     )
     return NodeFolder.init(found.folder / f"node{number}", config, ca or found.server.folder / "ca.crt")
+
+
+def allow(folder: Path, **policy: Any) -> None:
+    """Change the policy of a node that was made."""
+    write_private(folder / "node.toml", replace(NodeConfig.read(folder), **policy).to_toml())
 
 
 def end_group(process: subprocess.Popen[bytes], *, kill: bool = False) -> None:

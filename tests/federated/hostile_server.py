@@ -29,6 +29,7 @@ from tests.federated.deployed import write_tables
 OPEN: dict[str, Any] = {
     "methods": "mondrian, identity, mdav, federated_mondrian",
     "min_k": 1,
+    "truthful": False,
     "features": "all",
     "split": "run",
     "min_test": 1,

@@ -169,7 +169,7 @@ def test_a_default_node_counts_only_behind_masks_and_noise(
     ("policy", "accomplices", "kind"),
     [
         ({"peer_keys": ""}, 0, "peers"),
-        ({}, 5, "privacy"),
+        ({}, 5, "peers"),
         ({"peer_keys": ""}, 1, "peers"),
         ({"peer_keys": ""}, 2, ""),
     ],
@@ -222,6 +222,7 @@ def test_noisy_counts_are_paid_for_over_all_runs(tmp_path: Path) -> None:
         ({"method_settings": {"k": 5, "require": "k_map=5:/etc/passwd"}}, "method"),
         ({"method_settings": {"k": "a"}}, "settings"),
         ({"features": "all"}, "features"),
+        ({"method": "anneal"}, "method"),
         ({"test_share": 0.9}, "split"),
         ({"test_share": 0.01}, "split"),
         ({"protocol": "as_published"}, "protocol"),
@@ -248,8 +249,8 @@ def test_limits_of_runs_and_evaluations(tmp_path: Path) -> None:
 
 
 def test_a_method_may_need_a_larger_k_and_more(tmp_path: Path) -> None:
-    server = HostileServer(make_node(tmp_path, methods="mondrian, mdav:20", require="l=2:ill", max_releases=5))
-    server.start(replace(TEMPLATE, method="mdav"))
+    server = HostileServer(make_node(tmp_path, methods="mondrian, gfkmc:20", require="l=2:ill", max_releases=5))
+    server.start(replace(TEMPLATE, method="gfkmc"))
     assert server.ask("query") is None
     assert kinds(server) == {"k"}
     server.start(TEMPLATE)
@@ -282,7 +283,7 @@ def test_repeated_runs_see_one_release(tmp_path: Path) -> None:
     for other in ({"k": 6}, {"k": 5, "relaxed": True}):
         assert update_of(server, method_settings=other) is None
     assert update_of(server, test_share=0.3) is None
-    assert update_of(server, method="mdav") is None
+    assert update_of(server, method="gfkmc") is None
     assert kinds(server) == {"releases"}
 
 
@@ -293,6 +294,28 @@ def test_an_attempt_that_fails_has_been_made(tmp_path: Path) -> None:
     assert kinds(server) == {"infeasible"}
     assert update_of(server) is None
     assert kinds(server) == {"infeasible", "releases"}
+
+
+def test_a_release_that_publishes_records_of_people_is_refused(tmp_path: Path) -> None:
+    """Five people may share the published values, but they are those of one of them."""
+    server = HostileServer(make_node(tmp_path))
+    server.start(replace(TEMPLATE, method="gfkmc", method_settings={"k": 5, "publish": "centroid", "das": False}))
+    assert server.ask("query") is None
+    assert kinds(server) == {"method"}
+
+
+def test_a_method_that_never_makes_the_same_release_makes_several(tmp_path: Path) -> None:
+    """The store keeps a release per model; the ledger knows that the second is another one."""
+    server = HostileServer(make_node(tmp_path, methods="mondrian, anneal", max_releases=1))
+    ledger = EgressLedger(server.node.folder / "egress.json")
+    settings = {"method": "anneal", "method_settings": {"k": 5, "iterations": 1000}}
+    assert update_of(server, **settings) is not None
+    assert update_of(server, **settings, model_settings={"l2": 0.5}) is not None, "made anew, and the same"
+    with ledger.changing() as note:
+        [made] = note.releases.values()
+        made.update(dict.fromkeys(made, "0" * 64))  # as if time, not trials, had ended the search
+    assert update_of(server, **settings, model_settings={"l2": 0.25}) is None
+    assert kinds(server) == {"releases"}
 
 
 def test_facts_say_what_the_release_shows_and_are_rounded(tmp_path: Path) -> None:

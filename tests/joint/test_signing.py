@@ -301,8 +301,8 @@ def test_a_node_whose_signature_cannot_be_read_is_left_out(configs: list[Config]
 #: starts `fedanon server run` with an app that hands out a key of its own in place of node 1's
 LYING_SERVER = '''
 import sys
-from fedanon.federated.deployment import bundle
-bundle.APP += """
+from fedanon.federated.deployment import folders
+folders.APP += """
 from fedanon.joint.masks import new_secret, public_key
 from fedanon.federated.joint_server import JointSession
 true, mine = JointSession.keys.fget, public_key(new_secret())
@@ -324,7 +324,9 @@ def test_deployed_nodes_refuse_a_server_that_swaps_a_key(tmp_path: Path) -> None
             found.start_node(number)
         assert server.wait(PATIENCE) == 2
         said = found.said("server.log")
-        assert said.count("the key of number 1 has a signature for another run, number or key") == 3, said
+        assert said.count("This node refuses to answer: peers.") == 3, said
+        reasons = "".join(found.said(f"node{number}.log") for number in range(3))
+        assert reasons.count("the key of number 1 has a signature for another run, number or key") == 3
         assert "0 of 3 nodes are left" in said
         assert not list((found.server.folder / "results").glob("*"))
 
