@@ -19,10 +19,11 @@ from fedanon.federated.deployment.config import NodeConfig
 from fedanon.federated.deployment.node import KEY, PEERS, NodeFolder
 from fedanon.federated.engines import LocalGrid
 from fedanon.joint.axes import MOST_BUCKETS, make_axes
-from fedanon.joint.masks import new_secret, pack_keys, public_key
-from fedanon.joint.queries import RegionQuery, leaf_count_query, read_counts
+from fedanon.joint.masks import new_secret, pack_keys, public_key, sum_masked_counts
+from fedanon.joint.queries import RegionQuery, leaf_count_query
 from fedanon.joint.regions import GrowingRegions
 from fedanon.learning.settings import RunSettings
+from fedanon.types import CountArray
 from tests.federated.deployed import write_tables
 
 #: a node that lets the server decide everything, as all nodes did once
@@ -50,6 +51,9 @@ OPEN: dict[str, Any] = {
 #: what the template of a server asks for
 TEMPLATE = RunSettings(method="mondrian", method_settings={"k": 5}, model="lr", rounds=10)
 
+#: features of the table of `write_tables`: age, bmi, both sexes
+WIDTH = 4
+
 Record = tuple[float, ...]
 
 
@@ -59,6 +63,20 @@ def make_node(folder: Path, *, rows: int = 300, table: Path | None = None, **pol
     keys = {"identity_key": KEY, "peer_keys": PEERS}
     config = NodeConfig(data=str(data), schema=str(folder / "schema.toml"), **(keys | policy))
     return NodeFolder.init(folder / "node", config, None)
+
+
+def grid_of(nodes: Sequence[NodeFolder], settings: RunSettings, run_id: int = 1) -> LocalGrid:
+    """The local engine with nodes that have tables and policies of their own."""
+    grid = LocalGrid(client_app(), settings, len(nodes))
+    for node_id, node in enumerate(nodes, 1):
+        grid._contexts[node_id] = Context(
+            run_id=run_id,
+            node_id=node_id,
+            node_config=node.config.for_flower(node.folder),
+            state=RecordDict(),
+            run_config=wire.encode_settings(settings),
+        )
+    return grid
 
 
 class HostileServer:
@@ -75,14 +93,7 @@ class HostileServer:
     def start(self, settings: RunSettings) -> None:
         """Begin another run."""
         self._run_id += 1
-        self._grid = LocalGrid(client_app(), settings, 1)
-        self._grid._contexts[1] = Context(
-            run_id=self._run_id,
-            node_id=1,
-            node_config=self.node.config.for_flower(self.node.folder),
-            state=RecordDict(),
-            run_config=wire.encode_settings(settings),
-        )
+        self._grid = grid_of([self.node], settings, self._run_id)
 
     def ask(self, kind: str, arrays: Sequence[NDArray[Any]] = (), number: int = 1) -> Message | None:
         """The node's answer, or None."""
@@ -101,6 +112,11 @@ class HostileServer:
         if reply is None:
             return None
         return {name.removesuffix("_released"): float(value) for name, value in wire.read_metrics(reply).items()}
+
+    def count(self, query: RegionQuery, step: int, keys: Sequence[NDArray[Any]] = ()) -> CountArray | None:
+        """The node's counts, behind masks if ``keys`` are given."""
+        reply = self.ask(wire.COUNT, [*query.to_arrays(), *keys], step)
+        return None if reply is None else wire.read_counts(reply)[0].astype(np.int64)
 
 
 # ---- scores as an oracle -------------------------------------------------------------------------
@@ -263,7 +279,11 @@ def write_clinic(folder: Path, rows: int = 300, seed: int = 0, name: str = "clin
     return path
 
 
-def read_quasi_identifiers(server: HostileServer, schema: Any) -> dict[tuple[int, ...], int]:
+#: asks for the counts of a query at a step
+Count = Callable[[RegionQuery, int], CountArray | None]
+
+
+def read_quasi_identifiers(count: Count, schema: Any) -> dict[tuple[int, ...], int]:
     """All combinations of bins that occur, with their counts: one question per column."""
     axes = make_axes(schema)
     regions = GrowingRegions([axis.n_bins for axis in axes])
@@ -274,11 +294,10 @@ def read_quasi_identifiers(server: HostileServer, schema: Any) -> dict[tuple[int
         grain = np.zeros((len(leaves), len(axes)), dtype=np.int32)
         grain[:, axis] = MOST_BUCKETS
         query = RegionQuery(regions.router, leaves, *regions.boxes(leaves), grain)
-        reply = server.ask(wire.COUNT, query.to_arrays(), step)
-        if reply is None:
+        counted, layout = count(query, step), query.layout(axes)
+        if counted is None:
             return {}
-        layout = query.layout(axes)
-        answer = read_counts(wire.read_counts(reply), layout.total)[None, :]
+        answer = counted[None, :]
         following: dict[int, tuple[int, ...]] = {}
         for position, leaf in enumerate(leaves.tolist()):
             [histogram], starts, rest = layout.part(answer, position, axis), layout.starts(position, axis), leaf
@@ -290,6 +309,18 @@ def read_quasi_identifiers(server: HostileServer, schema: Any) -> dict[tuple[int
                     following[chosen] = path
         found = following
     return {path: count for path, count in counts.items() if len(path) == len(axes)}
+
+
+def sums_of(servers: Sequence[HostileServer]) -> Count:
+    """Exact sums over nodes that hide their counts behind masks of each other; none of them lies."""
+    joined = [wire.read_join(reply) for server in servers if (reply := server.ask(wire.JOIN)) is not None]
+    keys = pack_keys({number: key for number, _, key, _, _ in joined})
+
+    def count(query: RegionQuery, step: int) -> CountArray | None:
+        answers = [server.count(query, step, keys) for server in servers]
+        return None if any(a is None for a in answers) else sum_masked_counts([a for a in answers if a is not None])
+
+    return count
 
 
 def count_among(server: HostileServer, schema: Any, accomplices: int) -> Message | None:

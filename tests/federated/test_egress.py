@@ -14,13 +14,16 @@ from numpy.typing import NDArray
 from fedanon.data.readers import read_table
 from fedanon.data.schema import Schema
 from fedanon.data.table import Table
-from fedanon.errors import ConfigError, DataError
+from fedanon.errors import ConfigError, DataError, InfeasibleError, RefusedError
 from fedanon.federated import wire
 from fedanon.federated.deployment.config import NodeConfig
 from fedanon.federated.deployment.node import NodeFolder
+from fedanon.federated.deployment.serving import result
 from fedanon.federated.policy import NodePolicy
+from fedanon.federated.server import FederatedRun
 from fedanon.io.audit import read_chain
 from fedanon.joint.axes import bin_rows
+from fedanon.joint.methods.mondrian import FederatedMondrian
 from fedanon.learning.dp_training import read_note
 from fedanon.learning.egress_ledger import EgressLedger
 from fedanon.learning.strategies import make_model
@@ -32,19 +35,21 @@ from tests.federated.hostile_server import (
     OPEN,
     STEP,
     TEMPLATE,
+    WIDTH,
     HostileServer,
     count_among,
+    grid_of,
     make_node,
     n_recovered,
     read_many_people,
     read_one_person,
     read_quasi_identifiers,
     read_training_rows,
+    sums_of,
     write_clinic,
 )
 from tests.federated.test_wire import sightings
 
-WIDTH = 4
 JOINT = {"method": "federated_mondrian"}
 
 
@@ -136,10 +141,29 @@ def test_counts_read_the_quasi_identifiers_of_an_open_node_only(tmp_path: Path) 
     table = write_clinic(tmp_path)
     server = HostileServer(make_node(tmp_path, table=table, **OPEN))
     server.start(replace(TEMPLATE, **JOINT, method_settings={"k": 5}))
-    found = read_quasi_identifiers(server, table_of(server.node).schema)
+    found = read_quasi_identifiers(server.count, table_of(server.node).schema)
     assert sum(found.values()) == 240, "every training row"
     assert set(found) <= {tuple(row) for row in bin_rows(table_of(server.node)).tolist()}
     assert server.asked == 5
+
+
+def test_exact_sums_show_the_rows_of_all_nodes_so_a_default_node_asks_for_noise(tmp_path: Path) -> None:
+    """Masks hide whose rows they are, not which combinations of values there are."""
+    settings = replace(TEMPLATE, **JOINT, method_settings={"k": 10, "k_local": 5, "counts": "secure"})
+    for name, policy in (("exact", {"counts": "secure"}), ("default", {})):
+        servers, rows = [], set()
+        for number in range(3):
+            folder = tmp_path / f"{name}{number}"
+            folder.mkdir()
+            table = write_clinic(folder, seed=number)
+            servers.append(HostileServer(make_node(folder, table=table, number=number, peer_keys="", **policy)))
+            servers[-1].start(settings)
+            rows |= {tuple(row) for row in bin_rows(table_of(servers[-1].node)).tolist()}
+        found = read_quasi_identifiers(sums_of(servers), table_of(servers[0].node).schema) if policy else {}
+        assert sum(found.values()) == (3 * 240 if policy else 0)
+        assert set(found) <= rows
+    assert servers[0].ask(wire.JOIN) is None
+    assert kinds(servers[0]) == {"counts"}
 
 
 @pytest.mark.parametrize(
@@ -161,7 +185,7 @@ def test_a_default_node_counts_only_behind_masks_and_noise(
     server = HostileServer(make_node(tmp_path, table=write_clinic(tmp_path)))
     server.start(replace(TEMPLATE, **JOINT, method_settings=method_settings))
     assert server.ask(wire.JOIN) is None
-    assert read_quasi_identifiers(server, table_of(server.node).schema) == {}
+    assert read_quasi_identifiers(server.count, table_of(server.node).schema) == {}
     assert kinds(server) == {kind}
 
 
@@ -185,9 +209,6 @@ def test_counts_are_summed_with_enough_nodes_that_are_known(
 
 
 def test_a_server_cannot_make_noise_small_by_asking_for_many_honest_nodes() -> None:
-    from fedanon.errors import RefusedError
-    from fedanon.joint.methods.mondrian import FederatedMondrian
-
     def check(honest: int) -> None:
         method = FederatedMondrian(k=10, k_local=5, counts="secure_dp", honest=honest)
         NodePolicy().check_peers(method, 5)
@@ -378,6 +399,50 @@ def test_all_answers_to_fifty_runs_hold_no_record(tmp_path: Path) -> None:
         assert len(server.replies) > 100
         assert records > 40 if policy else records == 0
         assert seen > 0 if policy else seen == 0
+
+
+# ---- honest servers ------------------------------------------------------------------------------
+
+
+def nodes_of(folder: Path, count: int, rows: int = 300, **policy: Any) -> list[NodeFolder]:
+    """Nodes that know each other's keys."""
+    nodes = []
+    for number in range(count):
+        (folder / str(number)).mkdir()
+        table = write_clinic(folder / str(number), rows=rows, seed=number)
+        nodes.append(make_node(folder / str(number), table=table, number=number, **policy))
+    for node in nodes:
+        for peer in nodes:
+            (node.folder / "peers" / f"{peer.config.number}.pub").write_text(peer.public_key)
+    return nodes
+
+
+@pytest.mark.parametrize(("scores", "end"), [("release", "released"), ("private", "private"), ("none", "")])
+def test_an_honest_run_by_the_templates_trains_and_says_what_it_was_scored_on(
+    tmp_path: Path, scores: str, end: str
+) -> None:
+    run = replace(TEMPLATE, rounds=3, evaluate_every=3)
+    outcome = FederatedRun(grid_of(nodes_of(tmp_path, 3, scores=scores), run), run).run()
+    assert outcome.rejected == outcome.unresponsive == []
+    told = result(run, outcome, "tls")
+    assert list(told["scored_on"]) == ([f"accuracy_{end}"] if end else [])
+    if end:
+        [last] = outcome.rounds
+        assert 0.5 < last[f"accuracy_{end}"] <= 1
+        assert not {"accuracy", "accuracy_recoded", "auc_client_mean"} & set(last)
+    assert all(facts.n_test == 60 for facts in outcome.facts.values())
+
+
+def test_an_honest_joint_run_by_default_policies(tmp_path: Path) -> None:
+    chosen = {"k": 15, "k_local": 5, "counts": "secure_dp", "epsilon": 1.0}
+    run = replace(TEMPLATE, **JOINT, method_settings=chosen, rounds=2, evaluate_every=2)
+    nodes = nodes_of(tmp_path, 3, rows=1500)
+    outcome = FederatedRun(grid_of(nodes, run), run).run()
+    assert outcome.rejected == outcome.unresponsive == []
+    assert all(facts.measures["k_reached"] >= 5 for facts in outcome.facts.values())
+    assert EgressLedger(nodes[0].folder / "egress.json").read().count_epsilon == 1.0
+    with pytest.raises(InfeasibleError, match="0 of 3 nodes are left"):
+        FederatedRun(grid_of(nodes, run, run_id=2), run).run()
 
 
 # ---- the log -------------------------------------------------------------------------------------
