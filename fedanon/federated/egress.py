@@ -45,6 +45,7 @@ from fedanon.learning.settings import RunSettings
 from fedanon.models.base import Parameters
 from fedanon.privacy.accounting.noise import SecureNoise
 from fedanon.privacy.requirements import parse_requirements
+from fedanon.release.gate import digest_release
 
 log = logging.getLogger("fedanon")
 
@@ -62,7 +63,13 @@ ROUNDING = 1e-9
 
 def open_door(context: Context) -> Door:
     """The door of a node: guarded unless it plays a part of a simulation."""
-    return GuardedDoor(context) if "data" in context.node_config else Door(context)
+    if "data" not in context.node_config:
+        return Door(context)
+    try:
+        return GuardedDoor(context)
+    except FedanonError as error:  # without a door there is no log of answers, and no answer
+        log.error("the policy of this node cannot be read: %s", error)
+        raise _refusal("policy") from None
 
 
 class Door:
@@ -213,7 +220,7 @@ class GuardedDoor(Door):
             "method": settings.method,
             "method_settings": asdict(make_component(settings)),
             "test_share": settings.test_share,
-            "rules": self.rules.fingerprint,
+            "split": self.rules.split,
             "seed": settings.seed if self.policy.split == "run" else None,
             "plan": joint_state.hash_plan(list(plan)) if plan else None,
         }
@@ -234,7 +241,7 @@ class GuardedDoor(Door):
         """
         for model in parse_requirements(self.policy.require):
             model.check(node.release, node.training_table)
-        digest = node.releases_sha256
+        digest = digest_release(node.release).hex()[:32]
         with self.ledger.changing() as note:
             made = note.releases[self._data]
             if made[self._release] not in ("", digest):
@@ -340,7 +347,7 @@ class GuardedDoor(Door):
         refusal = error.kind if isinstance(error, RefusedError) else _kind(error)
         log.warning("refused to answer %s (%s): %s", kind, refusal, error)
         self.note("refusal", kind=kind, refusal=refusal, reason=str(error))
-        return RefusedError(refusal, f"This node refuses to answer: {refusal}.")
+        return _refusal(refusal)
 
 
 #: names of the files in a node's folder
@@ -371,6 +378,11 @@ def _size(value: Any) -> int:
     if isinstance(value, list):
         return sum(_size(entry) for entry in value)
     return len(value) if isinstance(value, (str, bytes)) else 8
+
+
+def _refusal(kind: str) -> RefusedError:
+    """All that the server is told."""
+    return RefusedError(kind, f"This node refuses to answer: {kind}.")
 
 
 def _kind(error: FedanonError) -> str:

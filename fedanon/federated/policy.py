@@ -60,7 +60,7 @@ class NodePolicy:
         help="what is reported: what the release shows anyway, or also how it differs from the table",
         group=RUNS,
     )
-    digits: int = parameter(3, help="decimals of everything reported", at_least=0, at_most=15, group=RUNS)
+    digits: int = parameter(3, help="decimals of everything reported", at_least=0, at_most=20, group=RUNS)
     split: Literal["secret", "run"] = parameter(
         "secret",
         help="who chooses the people that are tested: a key of this node, or (for studies) the seed of the run",

@@ -6,7 +6,6 @@ rules are to score raw rows, and the counts of :meth:`Node.count_predictions`, w
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
@@ -28,7 +27,7 @@ from fedanon.models.base import LocalState, Parameters, TrainingData, Update
 from fedanon.models.encoding import Encoding
 from fedanon.models.scores import classification_scores
 from fedanon.models.target import target
-from fedanon.release.gate import digest_release, verify
+from fedanon.release.gate import verify
 from fedanon.release.release import Release
 from fedanon.types import CountArray
 
@@ -158,12 +157,6 @@ class Node:
         """The released test rows as features, and their target."""
         release = self.test_release
         return self.encoding.encode_release(release), target(release, release.schema)
-
-    @property
-    def releases_sha256(self) -> str:
-        """Hash of all that is released of the table."""
-        made = [self.release, *([self.test_release] if self.rules.scores == "release" else [])]
-        return hashlib.sha256(b"".join(digest_release(release) for release in made)).hexdigest()
 
     @cached_property
     def test_people(self) -> tuple[NDArray[np.float32], NDArray[np.int8]]:

@@ -60,7 +60,14 @@ class NodeRules:
         return np.random.default_rng(np.frombuffer(digest, dtype=np.uint32))
 
     @property
+    def split(self) -> str:
+        """Changes with what decides who is tested; does not give the secret away."""
+        return self._keyed(self.min_test, self.max_test_share)
+
+    @property
     def fingerprint(self) -> str:
         """Changes with every rule; does not give the secret away."""
-        rules = (self.min_test, self.max_test_share, self.scores, self.test_k, self.require)
+        return self._keyed(self.min_test, self.max_test_share, self.scores, self.test_k, self.require)
+
+    def _keyed(self, *rules: object) -> str:
         return hmac.new(self.secret, repr(rules).encode(), hashlib.sha256).hexdigest()

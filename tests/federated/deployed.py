@@ -55,6 +55,7 @@ STUDY: dict[str, Any] = {
     "split": "run",
     "min_test": 1,
     "scores": "raw",
+    "digits": 20,
     "counts": "plain, threshold, secure, dp, secure_dp",
     "min_peers": 0,
 }

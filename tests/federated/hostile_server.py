@@ -43,7 +43,7 @@ OPEN: dict[str, Any] = {
     "counts_per_run": 1000,
     "scores": "raw",
     "measures": "all",
-    "digits": 15,
+    "digits": 20,
     "counts": "plain, threshold, secure, dp, secure_dp",
     "federation_k": True,
     "min_peers": 0,

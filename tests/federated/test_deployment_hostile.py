@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from fedanon.federated.deployment.egress_log import WORDS, read_egress
 from fedanon.federated.policy import NodePolicy
 from tests.federated.deployed import PATIENCE, allow, deployed
 from tests.federated.hostile_server import OPEN, n_recovered
@@ -50,7 +51,11 @@ def test_a_hostile_server_reads_an_open_node_and_no_default_one(tmp_path: Path) 
         assert server.wait(PATIENCE) == 0, found.said("server.log")
         told = json.loads((found.server.folder / "attack.json").read_text(encoding="utf-8"))
         recovered = [n_recovered(told[str(i)]["records"], truth_of(found.nodes[i])) for i in range(2)]
+        left = read_egress(found.nodes[1].folder)
     print(f"open: {recovered[0]} of {told['0']['n_test']}, default: {recovered[1]} of {told['1']['n_test']}")
     assert (told["0"]["n_test"], told["1"]["n_test"]) == (1, 50)
     assert recovered == [1, 0]
     assert told["1"]["asked"] > 50
+    [run] = left
+    assert run.answers[WORDS["scores release"]] == told["1"]["asked"]
+    assert run.refusals == {}

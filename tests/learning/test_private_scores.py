@@ -100,7 +100,7 @@ def test_rules_say_how_many_are_tested() -> None:
 
 # ---- on Adult ------------------------------------------------------------------------------------
 
-NODES, REPEATS = 10, 100
+NODES, REPEATS = 10, 400
 
 
 def settings(model: str) -> RunSettings:
