@@ -167,7 +167,7 @@ class _Nodes:
         key = (context.run_id, context.node_id)
         if key not in self._nodes:
             settings = self._settings or wire.decode_settings(context.run_config)
-            plan = joint_state.plan_arrays(context)
+            plan = joint_state.plan_arrays(context) if settings.method in JOINT_METHODS else []
             door.admit(settings, plan)
             make = partial(self._make, context, settings, door)
             store = _store(context, plan, door.rules)

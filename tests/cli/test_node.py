@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,8 +10,10 @@ import numpy as np
 import pytest
 
 from fedanon.errors import ConfigError
-from fedanon.federated.deployment.node import NodeFolder
+from fedanon.federated.deployment.config import NodeConfig
+from fedanon.federated.deployment.node import KEY, PEERS, NodeFolder
 from fedanon.federated.egress import content_bytes
+from fedanon.fields import build
 from fedanon.io.keys import node_keys
 from fedanon.joint.signing import NodeIdentity
 from tests.cli.conftest import Run
@@ -98,3 +101,14 @@ def test_egress_says_what_left_and_what_was_refused(node: NodeFolder, run: Run, 
     changed = run("node", "egress", server.node.folder)
     assert changed.code != 0
     assert "Line 1 of egress.jsonl does not fit" in changed.err
+
+
+def test_the_example_is_what_init_writes() -> None:
+    path = Path(__file__).parents[2] / "clients"
+    text = (path / "node.example.toml").read_text(encoding="utf-8")
+    config = build(NodeConfig, tomllib.loads(text))
+    assert config.to_toml() == text
+    own = ("server", "data", "schema")
+    assert replace(config, **{name: getattr(NodeConfig(), name) for name in own}) == NodeConfig(
+        identity_key=KEY, peer_keys=PEERS
+    )

@@ -16,7 +16,7 @@ from fedanon.learning.rounds import RunResult
 from tests.federated.hostile_server import WIDTH, read_many_people, read_one_person
 
 #: messages to a node that does not give in
-MOST = 60
+MOST = 30
 
 
 class Ask:
