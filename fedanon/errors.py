@@ -7,6 +7,7 @@
     │   └── UnknownComponentError  2  no component of that name is registered
     ├── InfeasibleError            5  the request is sound, but cannot be met on this table
     ├── PrivacyViolationError      4  a release does not keep what it claims
+    │   └── RefusedError           4  a node's own policy forbids what a server asks for
     ├── UpdateRejectedError        4  a node's update failed validation
     └── NotApplicableError         5  an attack cannot be tried here
 
@@ -57,6 +58,20 @@ class PrivacyViolationError(FedanonError):
     """A release does not keep what it claims; nothing may be written or sent."""
 
     exit_code = 4
+
+
+class RefusedError(PrivacyViolationError):
+    """A node's own policy forbids what a server asks for.
+
+    Parameters
+    ----------
+    kind : one word, all that the server is told.
+    reason : for the people of the node.
+    """
+
+    def __init__(self, kind: str, reason: str) -> None:
+        super().__init__(reason)
+        self.kind = kind
 
 
 class UpdateRejectedError(FedanonError):

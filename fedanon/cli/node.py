@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from fedanon.cli.output import console
+from fedanon.cli import options
+from fedanon.cli.output import console, print_json, print_table
 from fedanon.cli.server import Insecure
 
 app = typer.Typer(help="A node of a federation of real machines.", no_args_is_help=True)
@@ -24,7 +26,7 @@ def init(
     ca: Annotated[Path | None, typer.Option(help="The server's ca.crt.")] = None,
     number: Annotated[int, typer.Option(help="Number of this node, different at every node.", min=0)] = 0,
     missing: Annotated[str, typer.Option(help="Missing quasi-identifiers: error, category, wildcard.")] = "error",
-    min_k: Annotated[int, typer.Option(help="Refuse runs whose release reaches a smaller k.", min=1)] = 2,
+    min_k: Annotated[int, typer.Option(help="Refuse runs whose release reaches a smaller k.", min=1)] = 5,
     least_k: Annotated[int | None, typer.Option(hidden=True, min=1)] = None,
 ) -> None:
     """Make a node's folder: a key pair and a node.toml."""
@@ -48,6 +50,7 @@ def init(
     out = console(stderr=True)
     out.print("Above is this node's public key (node.pub). Give it to the server's people, who register it with")
     out.print("  fedanon server register SERVER node.pub --name NAME")
+    out.print("What a server may ask of this node stands in node.toml; the defaults release one k-anonymous table.")
     out.print("For runs with secure sums give it to the other nodes too, and put theirs, named NAME.pub, into")
     out.print(f"  {folder / PEERS}")
     if ca is None:
@@ -65,3 +68,22 @@ def run(
     from fedanon.federated.deployment.node import NodeFolder
 
     NodeFolder(folder).run(insecure=insecure, tries=tries)
+
+
+@app.command()
+def egress(folder: Folder, as_json: options.Json = False) -> None:
+    """List per run what has left this node, in words and bytes, and what was refused."""
+    from fedanon.federated.deployment.egress_log import read_egress, what_is_left
+
+    runs, used = read_egress(folder), what_is_left(folder)
+    if as_json:
+        print_json({"runs": [asdict(run) for run in runs], "used": used})
+        return
+    for run in runs:
+        releases = "; ".join(f"{name}: {made}" for name, made in run.releases.items()) or "none"
+        title = f"Run {run.run}, {run.first} to {run.last}; releases seen: {releases}"
+        rows: list[tuple[Any, ...]] = [(what, times, run.bytes[what]) for what, times in run.answers.items()]
+        rows += [(f"refused: {kind}", times, 0) for kind, times in run.refusals.items()]
+        print_table(title, ["what left", "times", "bytes"], rows)
+    total = sum(sum(run.bytes.values()) for run in runs)
+    console().print(f"{len(runs)} runs, {total} bytes in all. " + ", ".join(f"{k}: {v}" for k, v in used.items()) + ".")

@@ -22,6 +22,7 @@ from fedanon._version import __version__
 from fedanon.errors import UpdateRejectedError
 from fedanon.fields import build, stored_text, takes_table
 from fedanon.learning.node import EVALUATION_SCORES, REPORTED_METRICS, NodeFacts
+from fedanon.learning.private_scores import HISTOGRAM
 from fedanon.learning.settings import RunSettings
 
 ARRAYS, CONFIG, METRICS = "arrays", "config", "metrics"
@@ -111,9 +112,13 @@ def reply_update(message: Message, arrays: Sequence[NDArray[Any]], n_examples: i
     return Message(RecordDict({ARRAYS: pack_arrays(arrays), METRICS: metrics}), reply_to=message)
 
 
-def reply_scores(message: Message, scores: Mapping[str, float], n_examples: int) -> Message:
-    """A node's evaluation: only whitelisted numbers pass."""
-    allowed = {name: float(value) for name, value in scores.items() if name in EVALUATION_SCORES and np.isfinite(value)}
+def reply_scores(message: Message, scores: Mapping[str, Any], n_examples: int) -> Message:
+    """A node's evaluation: only whitelisted numbers pass, and a histogram of whole numbers."""
+    allowed: dict[str, Any] = {
+        name: float(value) for name, value in scores.items() if name in EVALUATION_SCORES and np.isfinite(value)
+    }
+    if HISTOGRAM in scores:
+        allowed[HISTOGRAM] = [int(count) for count in scores[HISTOGRAM]]
     return Message(RecordDict({METRICS: MetricRecord({**allowed, WEIGHT: n_examples})}), reply_to=message)
 
 

@@ -94,3 +94,17 @@ else:
             yield
         finally:
             fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+
+@contextmanager
+def held(path: Path) -> Iterator[None]:
+    """One process at a time changes the file ``path``; it is replaced when written, so the lock lies beside it."""
+    try:
+        descriptor = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise DataError(f"The file {path.name} cannot be locked: {error.strerror}.") from None
+    try:
+        with locked(descriptor):
+            yield
+    finally:
+        os.close(descriptor)

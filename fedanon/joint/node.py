@@ -24,6 +24,7 @@ from fedanon.joint.noise import RandomWords, seeded_words
 from fedanon.joint.plan import Plan, PlannedRegions, group_rows
 from fedanon.joint.queries import FINAL, PairQuery, Query, RegionQuery
 from fedanon.learning.node import Node, NodeFacts
+from fedanon.learning.node_rules import NodeRules
 from fedanon.learning.settings import RunSettings
 from fedanon.learning.thesis_node import PublishedNode
 from fedanon.privacy.federation_count import WARNING
@@ -143,8 +144,8 @@ def make_method(settings: RunSettings) -> JointMethod:
 class JointNode(Node):
     """A node of a run with a joint method."""
 
-    def __init__(self, table: Table, settings: RunSettings, number: int) -> None:
-        super().__init__(table, settings, number)
+    def __init__(self, table: Table, settings: RunSettings, number: int, rules: NodeRules | None = None) -> None:
+        super().__init__(table, settings, number, rules)
         if settings.protocol != "corrected":
             raise ConfigError(f"The method {settings.method!r} needs the protocol 'corrected'.")
         self.method = make_method(settings)
@@ -189,10 +190,10 @@ class JointNode(Node):
         return {name: value for name, value in super().__getstate__().items() if name != "participant"}
 
 
-def make_node(table: Table, settings: RunSettings, number: int) -> Node:
+def make_node(table: Table, settings: RunSettings, number: int, rules: NodeRules | None = None) -> Node:
     """A node of the protocol and method of a run."""
     if settings.method in JOINT_METHODS:
-        return JointNode(table, settings, number)
+        return JointNode(table, settings, number, rules)
     if settings.protocol == "as_published":
-        return PublishedNode(table, settings, number)
-    return Node(table, settings, number)
+        return PublishedNode(table, settings, number, rules)
+    return Node(table, settings, number, rules)

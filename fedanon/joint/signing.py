@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from numpy.typing import NDArray
 
-from fedanon.errors import ConfigError, DataError, PrivacyViolationError
+from fedanon.errors import ConfigError, DataError, RefusedError
 from fedanon.fields import warn_renamed
 from fedanon.io.keys import check_public_key
 
@@ -67,7 +67,7 @@ class NodeIdentity:
         return _name(self.private.public_key()) + b"".join(part.to_bytes(NUMBER_BYTES, "big") for part in signed)
 
     def check(self, run_id: int, keys: Mapping[int, bytes], signatures: NDArray[Any]) -> None:
-        """Raise PrivacyViolationError unless every key is signed for this run, each by another of the peers.
+        """Raise RefusedError unless every key is signed for this run, each by another of the peers.
 
         ``signatures`` has a row of bytes per key, zeros for a key that is not signed.
         """
@@ -87,7 +87,7 @@ class NodeIdentity:
 
 
 def _reject(number: int, fault: str) -> NoReturn:
-    raise PrivacyViolationError(f"This node sums only with nodes it knows: the key of number {number} {fault}.")
+    raise RefusedError("peers", f"This node sums only with nodes it knows: the key of number {number} {fault}.")
 
 
 def _statement(run_id: int, number: int, key: bytes) -> bytes:

@@ -7,15 +7,13 @@ noise drawn anew every time averages out.
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from fedanon.errors import DataError, PrivacyViolationError
-from fedanon.io.atomic import atomic_write, locked
+from fedanon.errors import DataError, RefusedError
+from fedanon.io.atomic import atomic_write, held
 from fedanon.learning.dp_training import ROUNDING, grouped, node_round, read_note, write_note
 from fedanon.learning.settings import RunSettings
 from fedanon.privacy.accounting.accountant import GaussianRounds, keeps
@@ -73,18 +71,20 @@ class NodeLedger:
         )
 
     def check(self, settings: RunSettings) -> None:
-        """Raise PrivacyViolationError unless the run promises what this node asks for."""
+        """Raise RefusedError unless the run promises what this node asks for."""
         dp = settings.dp
         if dp is None or dp.epsilon > self.max_epsilon:
-            raise PrivacyViolationError(
-                f"This node takes part only with a privacy budget of at most {self.max_epsilon:g}."
+            raise RefusedError(
+                "budget", f"This node takes part only with a privacy budget of at most {self.max_epsilon:g}."
             )
         if dp.delta > self.max_delta:
-            raise PrivacyViolationError(f"This node takes part only with a delta of at most {self.max_delta:g}.")
+            raise RefusedError("budget", f"This node takes part only with a delta of at most {self.max_delta:g}.")
         if dp.randomness != "secure":
-            raise PrivacyViolationError("This node takes part only with secure noise: the server knows the seed.")
+            raise RefusedError("budget", "This node takes part only with secure noise: the server knows the seed.")
         if dp.mode == "central" and not self.trust_server:
-            raise PrivacyViolationError("This node takes part only if it adds the noise itself: not in mode 'central'.")
+            raise RefusedError(
+                "budget", "This node takes part only if it adds the noise itself: not in mode 'central'."
+            )
 
     def spend(self, settings: RunSettings) -> None:
         """Note one round before it is answered, or refuse it: with those of all runs it would cost too much.
@@ -94,7 +94,7 @@ class NodeLedger:
         assert settings.dp is not None
         if self.path is None or settings.dp.mode == "central":
             return
-        with _held(self.path):
+        with held(self.path):
             spent = grouped([*read_note(self.path), node_round(settings)])
             self._check_spent(spent, _read_counts(self.path))
             write_note(self.path, spent, mode=0o600)
@@ -102,10 +102,11 @@ class NodeLedger:
     # ---- counts of anonymizing together ---------------------------------------------------------
 
     def check_counts(self, method: NoisyCounts) -> None:
-        """Raise PrivacyViolationError unless counts have the noise this node asks for."""
+        """Raise RefusedError unless counts have the noise this node asks for."""
         if not method.noisy or method.randomness != "secure" or method.epsilon > self.max_epsilon:
-            raise PrivacyViolationError(
-                f"This node counts together only with secure noise and a budget of at most {self.max_epsilon:g}."
+            raise RefusedError(
+                "budget",
+                f"This node counts together only with secure noise and a budget of at most {self.max_epsilon:g}.",
             )
 
     def spend_counts(self, method: NoisyCounts) -> None:
@@ -115,7 +116,7 @@ class NodeLedger:
         """
         if self.path is None:
             return
-        with _held(self.path):
+        with held(self.path):
             counted = [*_read_counts(self.path), method.epsilon]
             self._check_spent(read_note(self.path), counted)
             atomic_write(_counts_file(self.path), json.dumps(counted) + "\n", mode=0o600)
@@ -123,8 +124,8 @@ class NodeLedger:
     def _check_spent(self, trained: list[GaussianRounds], counted: list[float]) -> None:
         left = self.max_epsilon * (1 + ROUNDING) - sum(counted)
         if left < 0 or not keeps(trained, left, self.max_delta):
-            raise PrivacyViolationError(
-                f"The rows of this node have given away what a privacy budget of {self.max_epsilon:g} allows."
+            raise RefusedError(
+                "budget", f"The rows of this node have given away what a privacy budget of {self.max_epsilon:g} allows."
             )
 
 
@@ -142,17 +143,3 @@ def _read_counts(path: Path) -> list[float]:
         return [float(epsilon) for epsilon in found]
     except (OSError, ValueError, TypeError):
         raise DataError(f"The note {file.name} of the privacy budget is damaged.") from None
-
-
-@contextmanager
-def _held(path: Path) -> Iterator[None]:
-    """One process at a time: every message has one of its own. The note is replaced, so the lock lies beside it."""
-    try:
-        descriptor = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError as error:
-        raise DataError(f"The ledger {path.name} cannot be locked: {error.strerror}.") from None
-    try:
-        with locked(descriptor):
-            yield
-    finally:
-        os.close(descriptor)

@@ -1,6 +1,7 @@
 """A node: its table is split, the training part anonymized once, verified and encoded. Knows nothing of Flower.
 
-Nothing raw leaves this file but the scalars of :class:`NodeFacts` and of :meth:`Node.evaluate`.
+Nothing raw leaves this file but the scalars of :class:`NodeFacts`, those of :meth:`Node.evaluate` where the node's
+rules are to score raw rows, and the counts of :meth:`Node.count_predictions`, which get noise before they are sent.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from numpy.typing import NDArray
 from fedanon._version import __version__
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.data.table import Table
-from fedanon.errors import InfeasibleError
 from fedanon.fields import build
 from fedanon.learning.dp_training import train_privately
+from fedanon.learning.node_rules import NodeRules, ScoreRule
+from fedanon.learning.private_scores import count_predictions
 from fedanon.learning.settings import RunSettings
 from fedanon.learning.strategies import make_model
 from fedanon.metrics import evaluate as measure
@@ -27,16 +29,25 @@ from fedanon.models.scores import classification_scores
 from fedanon.models.target import target
 from fedanon.release.gate import verify
 from fedanon.release.release import Release
+from fedanon.types import CountArray
 
 #: what a node measures of its own release and may report
 REPORTED_METRICS = ("k_reached", "ncp", "ncp_published", "linkage_expected_share", "truthfulness", "suppressed_share")
 
-#: what a node reports of an evaluation, on raw and on recoded test rows
-SCORES = ("accuracy", "precision", "recall", "f1", "auc", "log_loss", "brier")
-EVALUATION_SCORES = frozenset({*SCORES, *(f"{name}_recoded" for name in SCORES)})
+#: those of them that follow from the release alone
+RELEASE_METRICS = ("k_reached", "ncp_published", "suppressed_share")
 
-#: what a node works out of its table once
-PREPARED = ("release", "data", "test", "recoded_test", "facts")
+#: what a node reports of an evaluation, on raw test rows, recoded ones, and on a release of the test people
+SCORES = ("accuracy", "precision", "recall", "f1", "auc", "log_loss", "brier")
+EVALUATION_SCORES = frozenset(f"{name}{rows}" for name in SCORES for rows in ("", "_recoded", "_released"))
+
+#: what a node works out of its table once, by what it scores
+PREPARED: dict[ScoreRule, tuple[str, ...]] = {
+    "raw": ("release", "data", "test", "recoded_test", "facts"),
+    "release": ("release", "data", "released_test", "facts"),
+    "private": ("release", "data", "test_people", "facts"),
+    "none": ("release", "data", "facts"),
+}
 
 
 @dataclass(frozen=True)
@@ -63,11 +74,13 @@ class Node:
     table : its rows.
     settings : of the run.
     number : its number among the nodes; seeds its split, its anonymization and its training.
+    rules : its own; those of a simulation leave everything to the run.
     """
 
-    def __init__(self, table: Table, settings: RunSettings, number: int) -> None:
+    def __init__(self, table: Table, settings: RunSettings, number: int, rules: NodeRules | None = None) -> None:
         self.settings = settings
         self.number = number
+        self.rules = rules or NodeRules()
         self.model = make_model(settings)
         #: a malicious node of a simulation adds no noise for anybody's sake
         self.malicious = False
@@ -95,14 +108,17 @@ class Node:
         """Training and test rows; all rows of a person fall into one of them."""
         people = _people(self._table)
         count = self._table.n_units
-        n_test = max(1, round(self.settings.test_share * count))
-        if count - n_test < 1:
-            raise InfeasibleError(f"A node with {count} people cannot be split into training and test rows.")
+        n_test = self.rules.n_test(count, self.settings.test_share)
         tested = np.zeros(count, dtype=bool)
         tested[self._rng("split").permutation(count)[:n_test]] = True
         return self._table.select_rows(np.flatnonzero(~tested[people])), self._table.select_rows(
             np.flatnonzero(tested[people])
         )
+
+    @property
+    def training_table(self) -> Table:
+        """The raw training rows, which a node from a store has no more."""
+        return self._split[0]
 
     @cached_property
     def release(self) -> Release:
@@ -129,16 +145,47 @@ class Node:
         return self.encoding.encode_release(self.release.recode(test))
 
     @cached_property
+    def test_release(self) -> Release:
+        """A k-anonymous release of the test people: whatever is computed from it tells no more than it does.
+
+        The method is the node's choice, not the run's, so that all runs see the same release.
+        """
+        _, test = self._split
+        anonymizer = build(ANONYMIZERS["mondrian"], {"k": self.rules.test_k, "require": self.rules.require})
+        return verify(anonymizer.anonymize(test, rng=self._rng("anonymize test")), test)
+
+    @cached_property
+    def released_test(self) -> tuple[NDArray[np.float32], NDArray[np.int8]]:
+        """The released test rows as features, and their target."""
+        release = self.test_release
+        return self.encoding.encode_release(release), target(release, release.schema)
+
+    @cached_property
+    def test_people(self) -> tuple[NDArray[np.float32], NDArray[np.int8]]:
+        """One raw row of every test person, and its target."""
+        _, test = self._split
+        _, first = np.unique(_people(test), return_index=True)
+        chosen = test.select_rows(first)
+        return self.encoding.encode_table(chosen), target(chosen, chosen.schema)
+
+    @property
+    def n_scored(self) -> int:
+        """Number of rows that an evaluation counts."""
+        if self.rules.scores == "release":
+            return len(self.released_test[1])
+        return len(self.test_people[1]) if self.rules.scores == "private" else len(self._split[1])
+
+    @cached_property
     def facts(self) -> NodeFacts:
         """What the node may report about itself."""
-        train, test = self._split
+        train, _ = self._split
         measures = measure(train, self.release, REPORTED_METRICS)
         return NodeFacts(
             schema_sha256=self._table.schema.sha256,
             version=__version__,
             width=self.width,
             n_train=len(self.data.target),
-            n_test=len(test),
+            n_test=self.n_scored,
             measures=measures,
         )
 
@@ -160,7 +207,11 @@ class Node:
         return self.model.train(parameters_, self.data, round_number=round_number, rng=rng, state=self.state)
 
     def evaluate(self, parameters_: Parameters) -> dict[str, float]:
-        """Scores on raw and on recoded test rows, named apart."""
+        """Scores on raw and on recoded test rows, or on the release of the test people; all are named apart."""
+        if self.rules.scores == "release":
+            features, truth = self.released_test
+            released = _scores(truth, self.model.predict_proba(parameters_, features, state=self._test_states[0]))
+            return {f"{name}_released": value for name, value in released.items()}
         features, truth = self.test
         states = self._test_states
         raw = _scores(truth, self.model.predict_proba(parameters_, features, state=states[0]))
@@ -170,9 +221,14 @@ class Node:
             recoded = _scores(truth, self.model.predict_proba(parameters_, self.recoded_test, state=states[1]))
         return raw | {f"{name}_recoded": value for name, value in recoded.items()}
 
+    def count_predictions(self, parameters_: Parameters) -> CountArray:
+        """Test people by class and predicted probability: exact, so not to be sent as they are."""
+        features, truth = self.test_people
+        return count_predictions(truth, self.model.predict_proba(parameters_, features))
+
     def __getstate__(self) -> dict[str, Any]:
         """A prepared node without its raw table and its training state: what a store keeps between processes."""
-        for name in PREPARED:
+        for name in PREPARED[self.rules.scores]:
             getattr(self, name)
         kept = {name: value for name, value in vars(self).items() if name not in ("_table", "_split")}
         return kept | {"state": LocalState(), "_test_states": (LocalState(), LocalState())}
@@ -181,7 +237,13 @@ class Node:
         return int(self._rng(purpose, *more).integers(2**63))
 
     def _rng(self, purpose: str, *more: int) -> np.random.Generator:
-        """A stream of its own for every purpose, node and round, so that nothing depends on the order of calls."""
+        """A stream of its own for every purpose, node and round, so that nothing depends on the order of calls.
+
+        Training draws from the run's seed also where the node has a secret: it sees the release alone.
+        """
+        own = self.rules.rng(purpose) if purpose != "train" else None
+        if own is not None:
+            return own
         return np.random.default_rng([self.settings.seed, self.number, *purpose.encode(), *more])
 
 

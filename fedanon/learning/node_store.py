@@ -41,21 +41,24 @@ class NodeStore:
     folder : of the store.
     data, schema : the node's files.
     more : other settings of the node its preparation depends on.
+    seeded : whether it depends on the run's seed; not, where the node has a secret of its own.
     """
 
-    def __init__(self, folder: Path, data: Path, schema: Path, more: Mapping[str, Any]) -> None:
+    def __init__(self, folder: Path, data: Path, schema: Path, more: Mapping[str, Any], *, seeded: bool = True) -> None:
         self._folder = folder
         self._data = data
         self._schema = schema
         self._more = dict(more)
+        self._seeded = seeded
 
     @classmethod
-    def of(cls, config: Mapping[str, Any], **others: Any) -> NodeStore | None:
+    def of(cls, config: Mapping[str, Any], *, seeded: bool = True, **others: Any) -> NodeStore | None:
         """The store a node config names, if it names one; ``others`` are more the preparation depends on."""
         if not config.get("store") or "data" not in config:
             return None
         more = {name: config.get(name) for name in ("number", "missing")} | others
-        return cls(Path(str(config["store"])), Path(str(config["data"])), Path(str(config["schema"])), more)
+        folder, data, schema = (Path(str(config[name])) for name in ("store", "data", "schema"))
+        return cls(folder, data, schema, more, seeded=seeded)
 
     def node(self, settings: RunSettings, make: Callable[[], Node]) -> Node:
         """The prepared node, from the store or made now and kept."""
@@ -80,7 +83,7 @@ class NodeStore:
         depends = {
             "data": _sha256_of_file(self._data),
             "schema": Schema.read(self._schema).sha256,
-            "settings": settings.tagged(prepares=True),
+            "settings": settings.tagged(prepares=True) | ({} if self._seeded else {"seed": 0}),
             "node": self._more,
             "version": __version__,
         }

@@ -17,12 +17,13 @@ from fedanon.learning.aggregators import Aggregator, Listener, ReadUpdate, make_
 from fedanon.learning.checkpoints import Checkpoint, Checkpoints
 from fedanon.learning.dp_training import PrivateAverage, TrainingBudget, sampled
 from fedanon.learning.node import EVALUATION_SCORES, NodeFacts
+from fedanon.learning.private_scores import HISTOGRAM, pooled_scores, read_histogram
 from fedanon.learning.settings import RunSettings
 from fedanon.learning.strategies import Strategy, make_model, make_strategy
 from fedanon.learning.suspicion import Suspicion
 from fedanon.learning.validation import check_scores, check_weight
 from fedanon.models.base import LocalState, Model, Parameters, TrainingData
-from fedanon.types import Rng
+from fedanon.types import CountArray, Rng
 
 log = logging.getLogger("fedanon")
 
@@ -295,15 +296,20 @@ class Rounds:
             self._on_round(scores)
 
     def _evaluate(self, number: int) -> dict[str, float]:
+        """Means of the scores of nodes, and scores of the sum of their histograms, where they send some."""
         scores: list[tuple[dict[str, float], int]] = []
+        histograms: list[CountArray] = []
         for reply in self._transport.evaluate(number, self._participants.nodes, self._model):
             try:
                 found, n_examples = reply.read_scores()
-                n_test = self._participants.facts[reply.node].n_test
-                scores.append((check_scores(found, EVALUATION_SCORES), check_weight(n_examples, n_test)))
+                weight = check_weight(n_examples, self._participants.facts[reply.node].n_test)
+                if HISTOGRAM in found:
+                    histograms.append(read_histogram(found[HISTOGRAM]))
+                single = {name: value for name, value in found.items() if name != HISTOGRAM}
+                scores.append((check_scores(single, EVALUATION_SCORES), weight))
             except UpdateRejectedError as error:
                 self._participants.reject(number, reply.node, str(error))
-        return mean_scores(scores)
+        return mean_scores(scores) | pooled_scores(histograms)
 
 
 def mean_scores(scores: Sequence[tuple[Mapping[str, float], int]]) -> dict[str, float]:
@@ -320,6 +326,21 @@ def mean_scores(scores: Sequence[tuple[Mapping[str, float], int]]) -> dict[str, 
             weights = [float(n_test) for found, n_test in scores if name in found]
             means[name] = float(np.average(values, weights=weights))
     return means
+
+
+#: what scores are computed from, by the end of their names
+SCORED_ON = {
+    "_released": "k-anonymous releases of the test people of every node; lower than on raw rows as a rule",
+    "_private": "raw test rows, by noisy histograms of all nodes together",
+    "_recoded": "raw test rows, generalized like the training rows",
+    "": "raw test rows",
+}
+
+
+def scored_on(rounds: Sequence[RoundScores]) -> dict[str, str]:
+    """What the scores of a run were computed from; a kind of scores is named by its accuracy."""
+    names = {name for scores in rounds for name in scores}
+    return {f"accuracy{end}": rows for end, rows in SCORED_ON.items() if f"accuracy{end}" in names}
 
 
 # ---- without a server ----------------------------------------------------------------------------

@@ -33,7 +33,7 @@ _passed: WeakKeyDictionary[Release, _Passed] = WeakKeyDictionary()
 
 def verify(release: Release, table: Table) -> Release:
     """Return ``release`` if it fits ``table`` and keeps its claim; raise PrivacyViolationError otherwise."""
-    note, digest = _passed.get(release), _digest(release)
+    note, digest = _passed.get(release), digest_release(release)
     if note is not None and note.digest != digest:
         raise PrivacyViolationError("The release was changed after it had been verified.")
     if note is None or note.table() is not table:
@@ -67,7 +67,7 @@ def _same_people(release: Release, table: Table) -> bool:
     return np.array_equal(release.persons, table.persons)
 
 
-def _digest(release: Release) -> bytes:
+def digest_release(release: Release) -> bytes:
     """A hash of all that is published and counted; it costs one pass over the values."""
     digest = hashlib.blake2b(release.groups.labels.tobytes())
     digest.update(b"" if release.persons is None else release.persons.tobytes())

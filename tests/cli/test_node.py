@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import tomllib
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from fedanon.errors import ConfigError
-from fedanon.federated.deployment.node import NodeFolder
+from fedanon.federated.deployment.config import NodeConfig
+from fedanon.federated.deployment.node import KEY, PEERS, NodeFolder
+from fedanon.federated.egress import content_bytes
+from fedanon.fields import build
 from fedanon.io.keys import node_keys
 from fedanon.joint.signing import NodeIdentity
 from tests.cli.conftest import Run
 from tests.federated.deployed import write_tables
+from tests.federated.hostile_server import TEMPLATE, HostileServer, make_node
 
 
 @pytest.fixture
@@ -61,3 +68,47 @@ def test_the_former_name_of_the_peers_is_accepted(node: NodeFolder) -> None:
     flower["hospital-keys"] = flower.pop("peer-keys")
     with pytest.warns(FutureWarning, match="peer-keys"):
         assert NodeIdentity.from_config(flower).peers is not None
+
+
+def test_egress_says_what_left_and_what_was_refused(node: NodeFolder, run: Run, tmp_path: Path) -> None:
+    nothing = run("node", "egress", node.folder)
+    assert nothing.code == 0
+    assert "0 runs, 0 bytes in all" in nothing.out
+    (tmp_path / "asked").mkdir()
+    server = HostileServer(make_node(tmp_path / "asked"))
+    model = [np.zeros(4), np.zeros(1)]
+    server.ask("query")
+    for number in (1, 2):
+        server.ask("train", model, number)
+        server.ask("evaluate", model, number)
+    server.start(replace(TEMPLATE, method="identity", method_settings={}))
+    server.ask("query")
+    first, second = run("node", "egress", server.node.folder, "--json").json["runs"]
+    assert first["answers"] == {
+        "numbers of rows, and metrics of the release": 1,
+        "model updates trained on the release": 2,
+        "scores on a k-anonymous release of the test people": 2,
+    }
+    sent = sum(content_bytes(reply) for reply in server.replies)
+    assert sum(first["bytes"].values()) == sent
+    assert list(first["releases"].values()) == ["mondrian (k=5)"]
+    assert (second["answers"], second["refusals"]) == ({}, {"method": 1})
+    shown = run("node", "egress", server.node.folder)
+    assert "refused: method" in shown.out
+    assert f"2 runs, {sent} bytes in all. releases of one data file: 1 of 1" in " ".join(shown.out.split())
+    log = server.node.folder / "egress.jsonl"
+    log.write_bytes(log.read_bytes().replace(b'"k":5', b'"k":9', 1))
+    changed = run("node", "egress", server.node.folder)
+    assert changed.code != 0
+    assert "Line 1 of egress.jsonl does not fit" in changed.err
+
+
+def test_the_example_is_what_init_writes() -> None:
+    path = Path(__file__).parents[2] / "clients"
+    text = (path / "node.example.toml").read_text(encoding="utf-8")
+    config = build(NodeConfig, tomllib.loads(text))
+    assert config.to_toml() == text
+    own = ("server", "data", "schema")
+    assert replace(config, **{name: getattr(NodeConfig(), name) for name in own}) == NodeConfig(
+        identity_key=KEY, peer_keys=PEERS
+    )

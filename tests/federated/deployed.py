@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from fedanon.data.readers import read_table
 from fedanon.data.schema import Schema
 from fedanon.data.table import Table
 from fedanon.federated.deployment.config import NodeConfig
+from fedanon.federated.deployment.folders import write_private
 from fedanon.federated.deployment.node import KEY, PEERS, NodeFolder
 from fedanon.federated.deployment.server import Server
 
@@ -47,6 +48,17 @@ values = ["no", "yes"]
 """
 
 
+#: a node that leaves to the run what only the run's seed makes comparable with the local engine; no example to follow
+STUDY: dict[str, Any] = {
+    "methods": "mondrian, identity, federated_mondrian, federated_reference",
+    "max_releases": 100,
+    "split": "run",
+    "min_test": 1,
+    "scores": "raw",
+    "digits": 20,
+    "counts": "plain, threshold, secure, dp, secure_dp",
+    "min_peers": 0,
+}
 #: how long anything may take on a machine that is busy with other things; a process that ends is noticed at once
 PATIENCE = 600
 
@@ -166,8 +178,14 @@ def new_node(
         min_k=min_k,
         identity_key=KEY if signed else "",
         peer_keys=PEERS if signed else "",
+        **STUDY,
     )
     return NodeFolder.init(found.folder / f"node{number}", config, ca or found.server.folder / "ca.crt")
+
+
+def allow(folder: Path, **policy: Any) -> None:
+    """Change the policy of a node that was made."""
+    write_private(folder / "node.toml", replace(NodeConfig.read(folder), **policy).to_toml())
 
 
 def end_group(process: subprocess.Popen[bytes], *, kill: bool = False) -> None:

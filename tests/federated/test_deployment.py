@@ -18,13 +18,14 @@ from fedanon.data.readers import read_table
 from fedanon.data.schema import Schema
 from fedanon.errors import PrivacyViolationError
 from fedanon.federated import engines
-from fedanon.federated.client import check_floor, client_app
+from fedanon.federated.client import client_app
 from fedanon.federated.deployment import clientapp
 from fedanon.federated.deployment.certificates import new_authority
 from fedanon.federated.deployment.link import Link
 from fedanon.federated.deployment.roster import let_in
 from fedanon.federated.deployment.serving import checkpoints_in
 from fedanon.federated.deployment.superlink import may_pass
+from fedanon.federated.egress import check_floor
 from fedanon.federated.server import FederatedRun
 from fedanon.learning.node import Node
 from fedanon.learning.settings import RunSettings
@@ -84,7 +85,11 @@ def test_three_hospitals_reach_the_model_of_the_local_engine(tmp_path, monkeypat
         # anonymized once a node, though every message had a process of its own; raw rows are not kept
         stores = [list((node.folder / "store").iterdir()) for node in found.nodes]
         assert [len(entries) for entries in stores] == [1, 1, 1]
-        assert {entry.stat().st_mode & 0o777 for [entry] in stores for entry in [entry]} == {0o600}
+        # databases, checkpoints, results, ledgers and logs: nothing is open to other users of a machine
+        folders = (found.server.folder, *(node.folder for node in found.nodes))
+        opened = [path for folder in folders for path in folder.rglob("*") if path.stat().st_mode & 0o077]
+        assert opened == []
+        assert any(path.name == "state.db" for path in found.server.folder.iterdir())
 
 
 def control_api(found: Deployed, headers: dict[str, str] | None = None) -> int:

@@ -87,7 +87,8 @@ def test_nodes_count_what_a_run_tells_however_often_it_is_started(tmp_path):
         shutil.rmtree(found.server.folder / "checkpoints")
         again = found.start_server()
         assert again.wait(PATIENCE) != 0
-        assert "The rows of this node have given away what a privacy budget of 2 allows" in found.said("server.log")
+        assert "This node refuses to answer: budget." in found.said("server.log")
+        assert "The rows of this node have given away what a privacy budget of 2 allows" in found.said("node0.log")
         assert all(epsilon < 2.0 * (1 + 1e-6) for epsilon in told(found))
 
 

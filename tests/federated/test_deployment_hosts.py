@@ -11,7 +11,7 @@ import pytest
 
 from fedanon.federated.deployment.node import NodeFolder
 from fedanon.federated.deployment.server import Server
-from tests.federated.deployed import PATIENCE, Deployed, end_group, wait_until, write_tables
+from tests.federated.deployed import PATIENCE, STUDY, Deployed, allow, end_group, wait_until, write_tables
 from tests.federated.hosts import Host, NoNamespacesError, hosts
 from tests.federated.test_deployment import RUN, assert_same, deployed_result, local_result
 
@@ -74,6 +74,7 @@ def set_up(folder: Path, center: Host, hospitals: list[Host]) -> Deployed:
         where = ("--server", f"{address}:{PORT}", "--ca", server / "ca.crt")
         what = ("--data", table, "--schema", folder / "schema.toml", "--number", str(number))
         on(host, "node", "init", made[-1], *where, *what)
+        allow(made[-1], min_k=2, **STUDY)
         on(center, "server", "register", server, made[-1] / "node.pub", "--name", f"hospital-{number}")
     return Deployed(folder, Server(server), [NodeFolder(each) for each in made], tables)
 

@@ -17,9 +17,13 @@ COMMAND = "flwr-clientapp"
 
 
 def load() -> None:
-    """Import what a message needs."""
+    """Import what a message needs; every message asks the node's policy about the method of its run."""
     import fedanon.federated.client  # noqa: F401
+    from fedanon.anonymizers import ANONYMIZERS
+    from fedanon.joint import JOINT_METHODS
 
+    ANONYMIZERS.names()
+    JOINT_METHODS.names()
     flower_command()
 
 

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from fedanon.errors import ConfigError
+from fedanon.federated.deployment.folders import toml_text
+from fedanon.federated.policy import NodePolicy
 from fedanon.fields import build, check_fields, parameter
-from fedanon.joint.disclosure import read_rules
 from fedanon.learning.settings import RunSettings
 
 SERVER_FILE = "server.toml"
 NODE_FILE = "node.toml"
 #: what a node's rows have cost over all runs; another name would forget it
 LEDGER_FILE = "told.json"
+#: from which a node derives who is tested, and the randomness of its releases; another key makes other releases
+SPLIT_KEY = "split.key"
 EVERYWHERE = "0.0.0.0"
 
 
@@ -50,30 +53,14 @@ class ServerConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class NodeConfig:
-    """A node's own table, its server, and what it asks of a run before it takes part."""
+class NodeConfig(NodePolicy):
+    """A node's own table, its server, its keys, and its policy."""
 
     server: str = parameter("127.0.0.1:9443", help="HOST:PORT of the server")
-    data: str = parameter("data.csv", help="the table, a CSV file")
-    schema: str = parameter("schema.toml", help="its schema")
+    data: str = parameter("data.csv", help="the table, a CSV file; it never leaves this machine")
+    schema: str = parameter("schema.toml", help="its schema, the same at every node")
     number: int = parameter(0, help="number of this node, different at every node; seeds its randomness", at_least=0)
     missing: str = parameter("error", help="missing quasi-identifiers: error, category or wildcard")
-    min_k: int = parameter(
-        2, help="refuse a run whose release reaches a smaller k; 1 allows raw rows", at_least=1, aliases=("least_k",)
-    )
-    max_epsilon: float = parameter(
-        0.0,
-        help="privacy budget of all runs together; refuse any with more, or without one; 0 asks for none",
-        at_least=0,
-        aliases=("most_epsilon",),
-    )
-    max_delta: float = parameter(
-        1e-5, help="delta at which that budget is counted", at_least=0, at_most=0.5, aliases=("most_delta",)
-    )
-    trust_server: bool = parameter(False, help="with a budget: also where the server adds the noise and counts")
-    counts: str = parameter(
-        "", help="rules for the counts of joint methods that it accepts, as in 'secure, secure_dp'; empty accepts any"
-    )
     ca: str = parameter("ca.crt", help="certificate of the server's authority")
     identity_key: str = parameter("", help="private key that signs the keys of this node's masks; empty signs nothing")
     peer_keys: str = parameter(
@@ -83,30 +70,37 @@ class NodeConfig:
     )
 
     def __post_init__(self) -> None:
-        check_fields(self)
+        super().__post_init__()
         host, colon, port = self.server.rpartition(":")
         if not (host and colon and port.isdigit()):
             raise ConfigError("The server of a node must be HOST:PORT.")
-        read_rules(self.counts)
+        self.check_methods()
 
     @classmethod
     def read(cls, folder: Path) -> NodeConfig:
         """From the folder of a node."""
         return build(cls, _read(folder, NODE_FILE))
 
+    def to_toml(self) -> str:
+        """The file, with what every line means: the node's own settings first, then its policy."""
+        groups: dict[str, list[str]] = {"": []}
+        for entry in fields(self):
+            lines = groups.setdefault(entry.metadata.get("group", ""), [])
+            lines.append(f"# {entry.metadata['help']}\n" + toml_text({entry.name: getattr(self, entry.name)}))
+        own = groups.pop("")
+        policy = [f"\n# ---- {name}\n" + "".join(lines) for name, lines in groups.items()]
+        return "".join(["# Relative paths count from the folder this file lies in.\n", *own, *policy])
+
     def for_flower(self, folder: Path) -> dict[str, Any]:
         """The node config its app reads; paths count from the node's folder."""
-        return {
+        return self.to_config() | {
             "data": str((folder / self.data).resolve()),
             "schema": str((folder / self.schema).resolve()),
             "missing": self.missing,
             "number": self.number,
-            "min-k": self.min_k,
-            "max-epsilon": self.max_epsilon,
-            "max-delta": self.max_delta,
-            "trust-server": self.trust_server,
             "ledger": str((folder / LEDGER_FILE).resolve()),
-            "counts": self.counts,
+            "egress": str(folder.resolve()),
+            "split-key": str((folder / SPLIT_KEY).resolve()),
             "store": str((folder / "store").resolve()),
             "identity-key": str((folder / self.identity_key).resolve()) if self.identity_key else "",
             "peer-keys": str((folder / self.peer_keys).resolve()) if self.peer_keys else "",

@@ -84,7 +84,9 @@ class Link:
         # a process started by us must not outlive a failed start
         try:
             with self._log() as log:
-                self._process = subprocess.Popen(self._command(), env=self.environment, stdout=log, stderr=log)
+                self._process = subprocess.Popen(
+                    self._command(), env=self.environment, stdout=log, stderr=log, umask=processes.UMASK
+                )
             self._wait()
         except BaseException:
             self._stop()

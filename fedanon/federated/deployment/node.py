@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import itertools
+import os
+import secrets
 import socket
 import time
-from dataclasses import asdict
 from pathlib import Path
 
 from fedanon.errors import ConfigError, InfeasibleError
 from fedanon.federated.deployment import processes, worker
 from fedanon.federated.deployment.certificates import read_in_force
-from fedanon.federated.deployment.config import NODE_FILE, NodeConfig
+from fedanon.federated.deployment.config import NODE_FILE, SPLIT_KEY, NodeConfig
 from fedanon.federated.deployment.folders import new_private_folder, private_folder, toml_text, write_private
 from fedanon.federated.deployment.processes import leaving_on_signals, running
+from fedanon.federated.policy import KEY_BYTES
 from fedanon.io.keys import node_keys
 from fedanon.joint.signing import NodeIdentity
 
@@ -47,7 +49,8 @@ class NodeFolder:
             write_private(folder / config.ca, certificate)
         if config.peer_keys == PEERS:
             private_folder(folder / PEERS)
-        write_private(folder / NODE_FILE, toml_text(asdict(config)))
+        write_private(folder / NODE_FILE, config.to_toml())
+        make_split_key(folder)
         return cls(folder)
 
     @property
@@ -58,6 +61,7 @@ class NodeFolder:
     def command(self, *, insecure: bool) -> tuple[list[str], dict[str, str]]:
         """The SuperNode's command line and environment."""
         self._check_table()
+        make_split_key(self.folder)
         NodeIdentity.from_config(self.config.for_flower(self.folder))  # likewise reported at once
         path = self.folder / "flower-node.toml"
         write_private(path, toml_text(self.config.for_flower(self.folder)))
@@ -76,6 +80,7 @@ class NodeFolder:
         tries : how many times to start; 0 is without end.
         pause : seconds between them.
         """
+        os.umask(processes.UMASK)
         with leaving_on_signals(), worker.listening() as listener:
             for number in itertools.count(1):
                 start, env = self.command(insecure=insecure)
@@ -101,6 +106,12 @@ class NodeFolder:
 
         schema = Schema.read(self.folder / self.config.schema)
         read_table(self.folder / self.config.data, schema, missing=self.config.missing)  # type: ignore[arg-type]
+
+
+def make_split_key(folder: Path) -> None:
+    """Make the key of a node's split, unless it has one."""
+    if not (folder / SPLIT_KEY).exists():
+        write_private(folder / SPLIT_KEY, secrets.token_bytes(KEY_BYTES))
 
 
 def _free_port() -> int:

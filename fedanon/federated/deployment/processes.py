@@ -15,6 +15,8 @@ from fedanon.errors import ConfigError
 
 STOP_SECONDS = 10
 FATAL = (signal.SIGTERM, signal.SIGINT)
+#: what Flower's processes write (databases, checkpoints) is closed to others from its first byte on
+UMASK = 0o077
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
@@ -31,7 +33,7 @@ def end(process: subprocess.Popen[bytes]) -> None:
 @contextlib.contextmanager
 def running(command: Sequence[str], env: Mapping[str, str]) -> Iterator[subprocess.Popen[bytes]]:
     """Inside, the process runs or has ended by itself."""
-    process = subprocess.Popen(command, env=env)
+    process = subprocess.Popen(command, env=env, umask=UMASK)
     try:
         yield process
     finally:

@@ -23,14 +23,19 @@ from fedanon.federated.server import FederatedRun, server_app, wait_for_nodes
 from fedanon.io.audit import audit
 from fedanon.io.manifest import file_sha256
 from fedanon.learning.checkpoints import Checkpoints
-from fedanon.learning.rounds import RunResult
+from fedanon.learning.rounds import RunResult, scored_on
 from fedanon.learning.settings import RunSettings
 
 FOLDER_VARIABLE = "FEDANON_SERVER_FOLDER"
 SECURITY_VARIABLE = "FEDANON_SECURITY"
 
 #: scores of a round that are shown while it runs
-SHOWN = ("log_loss", "accuracy", "auc_client_mean", "epsilon_spent")
+SHOWN = (
+    *("log_loss", "accuracy", "auc_client_mean"),
+    *("log_loss_released", "accuracy_released", "auc_client_mean_released"),
+    *("log_loss_private", "accuracy_private", "auc_private"),
+    "epsilon_spent",
+)
 
 
 def deployed_server_app() -> ServerApp:
@@ -55,6 +60,7 @@ def result(settings: RunSettings, outcome: RunResult, security: str) -> dict[str
         "version": __version__,
         "settings": wire.encode_settings(settings, simulated=False),
         "rounds": outcome.rounds,
+        "scored_on": scored_on(outcome.rounds),
         "facts": {str(number): outcome.facts[number].to_dict() for number in sorted(outcome.facts)},
         "rejected": outcome.rejected,
         "unresponsive": outcome.unresponsive,

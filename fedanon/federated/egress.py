@@ -1,0 +1,389 @@
+"""The one door through which a node's answers leave: it asks the node's policy, its ledger, and writes the audit log.
+
+A node of a simulation has an open :class:`Door`; one with a table of its own (`data` in its node config) has a
+:class:`GuardedDoor`, whatever else its config states. The server is told what kind of thing was refused; why stands in
+the log of the node and in its audit log.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from flwr.app import Array, Context, Message
+from numpy.typing import NDArray
+
+from fedanon.errors import (
+    ConfigError,
+    DataError,
+    FedanonError,
+    InfeasibleError,
+    PrivacyViolationError,
+    RefusedError,
+    SchemaError,
+    UpdateRejectedError,
+)
+from fedanon.federated import joint_state
+from fedanon.federated.policy import NodePolicy, make_component
+from fedanon.io.audit import AuditLog, audit
+from fedanon.io.manifest import file_sha256
+from fedanon.joint.disclosure import read_rules
+from fedanon.joint.masks import Keys
+from fedanon.joint.method import JointMethod
+from fedanon.learning.dp_ledger import NodeLedger, former
+from fedanon.learning.egress_ledger import EgressLedger, EgressNote, RunNote
+from fedanon.learning.node import RELEASE_METRICS, Node, NodeFacts
+from fedanon.learning.node_rules import NodeRules
+from fedanon.learning.private_scores import HISTOGRAM, add_noise
+from fedanon.learning.settings import RunSettings
+from fedanon.models.base import Parameters
+from fedanon.privacy.accounting.noise import SecureNoise
+from fedanon.privacy.requirements import parse_requirements
+from fedanon.release.gate import digest_release
+
+log = logging.getLogger("fedanon")
+
+#: what the server is told of errors that are no refusals of the policy
+KINDS: tuple[tuple[type[FedanonError], str], ...] = (
+    (PrivacyViolationError, "privacy"),
+    (InfeasibleError, "infeasible"),
+    (UpdateRejectedError, "request"),
+    (ConfigError, "settings"),
+    (SchemaError, "data"),
+    (DataError, "data"),
+)
+ROUNDING = 1e-9
+
+
+def open_door(context: Context) -> Door:
+    """The door of a node: guarded unless it plays a part of a simulation."""
+    if "data" not in context.node_config:
+        return Door(context)
+    try:
+        return GuardedDoor(context)
+    except FedanonError as error:  # without a door there is no log of answers, and no answer
+        log.error("the policy of this node cannot be read: %s", error)
+        raise _refusal("policy") from None
+
+
+class Door:
+    """Lets everything pass that the node's config does not forbid: for simulations, on the researcher's own tables."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.config = context.node_config
+        self.budget = NodeLedger.from_config(self.config)
+
+    @property
+    def rules(self) -> NodeRules | None:
+        """What the node decides about its rows."""
+        return None
+
+    # ---- before anything is computed ------------------------------------------------------------
+
+    def admit(self, settings: RunSettings, plan: Sequence[NDArray[Any]] = ()) -> None:
+        """Refuse a run that the node does not take part in; ``plan`` are the arrays of an agreed recoding."""
+        if self.budget:
+            self.budget.check(settings)
+
+    def admit_counts(self, settings: RunSettings, method: JointMethod) -> None:
+        """Refuse to count for a run: nothing is given away for one that will be refused."""
+        rules = read_rules(str(self.config.get("counts", "")))
+        if method.counts not in rules:
+            raise PrivacyViolationError(
+                f"This node counts jointly only by {' or '.join(rules)}, not by {method.counts}."
+            )
+        if self.budget:
+            self.budget.check(settings)
+            self.budget.check_counts(method)
+
+    def check_made(self, node: Node) -> None:
+        """Refuse a node whose release, made just now, does not keep what is asked for; note one that does."""
+        if AuditLog.wanted() is not None:  # facts are not worked out else
+            self._note_release(node)
+
+    def _note_release(self, node: Node, **more: Any) -> None:
+        settings = node.settings
+        made = {"method": settings.method, "settings": dict(settings.method_settings)}
+        self.note("release", node=node.number, **made, facts=node.facts.to_dict(), **more)
+
+    def check_node(self, node: Node) -> None:
+        """Refuse a node, made now or kept from before, whose release reaches too small a k."""
+        check_floor(node, int(former(self.config, "min-k", "least-k", 1)))
+
+    # ---- answers --------------------------------------------------------------------------------
+
+    def facts(self, node: Node) -> NodeFacts:
+        """What the node reports about itself; metrics have no noise: where a budget is kept, they stay here."""
+        return node.facts if node.settings.dp is None else replace(node.facts, measures={})
+
+    def scores(self, node: Node, parameters: Parameters, number: int) -> dict[str, Any]:
+        """What the node reports about a model."""
+        return dict(node.evaluate(parameters))
+
+    def begin_count(self, method: JointMethod, step: int) -> None:
+        """Note a question for counts before it is answered, or refuse it."""
+        # paid before anything is noted: who could not pay is not taken for one who has
+        if joint_state.nothing_answered(self.context) and self.budget:
+            self.budget.spend_counts(method)
+        joint_state.answer_once(self.context, step)
+
+    def check_peers(self, method: JointMethod, keys: Keys) -> None:
+        """Refuse to sum counts with these nodes."""
+
+    def keep_peers(self, method: JointMethod, keys: Keys) -> None:
+        """Note with whom counts are summed, or refuse them."""
+        joint_state.keep_peers(self.context, keys, all_stay=method.noisy)
+
+    # ---- the log --------------------------------------------------------------------------------
+
+    def note(self, event: str, **facts: Any) -> None:
+        """Add a line to the audit log, if there is one."""
+        audit(event, **facts)
+
+    def send(self, kind: str, reply: Message, **facts: Any) -> Message:
+        """Let an answer pass; updates stand in the audit log, if there is one."""
+        if kind == "update":
+            self.note(kind, **facts)
+        return reply
+
+    def refuse(self, kind: str, error: FedanonError) -> FedanonError:
+        """What the server is told of an error."""
+        return error
+
+
+class GuardedDoor(Door):
+    """The door of a node with a table of its own."""
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.policy = NodePolicy.from_config(self.config)
+        folder = str(self.config.get("egress", ""))
+        if not folder:
+            raise ConfigError("The node config names no folder for the ledger (`egress`); `fedanon node run` does.")
+        self.ledger = EgressLedger(Path(folder) / LEDGER_FILE)
+        self.log = AuditLog(Path(folder) / LOG_FILE)
+        self._release = self._data = ""
+
+    @property
+    def rules(self) -> NodeRules:
+        """What the node decides about its rows."""
+        key = str(self.config.get("split-key", ""))
+        return self.policy.rules(Path(key) if key else None)
+
+    @property
+    def _run(self) -> str:
+        return str(self.context.run_id)
+
+    # ---- before anything is computed ------------------------------------------------------------
+
+    def admit(self, settings: RunSettings, plan: Sequence[NDArray[Any]] = ()) -> None:
+        """Ask the policy; note the run and its release, before there is one."""
+        self.policy.check_run(settings)
+        super().admit(settings)
+        data = file_sha256(Path(str(self.config["data"])))
+        self._release = self._release_key(settings, data, plan)
+        with self.ledger.changing() as note:
+            self._note_run(note)
+            self._note_release_key(note.releases.setdefault(data, {}), self._release)
+        self._data = data
+
+    def _note_release_key(self, made: dict[str, str], key: str) -> None:
+        if key not in made and len(made) >= self.policy.max_releases:
+            raise RefusedError(
+                "releases",
+                f"A run asks for another release of this data file; max_releases = {self.policy.max_releases} "
+                "have been made.",
+            )
+        made.setdefault(key, "")
+
+    def _note_run(self, note: EgressNote) -> RunNote:
+        day = today()
+        if self._run not in note.runs:
+            if note.runs_on(day) >= self.policy.runs_per_day:
+                raise RefusedError("runs", f"More than runs_per_day = {self.policy.runs_per_day} runs begin today.")
+            note.runs[self._run] = RunNote(day)
+        return note.runs[self._run]
+
+    def _release_key(self, settings: RunSettings, data: str, plan: Sequence[NDArray[Any]]) -> str:
+        """Equal for equal releases: all that a release depends on, and nothing that it does not."""
+        depends = {
+            "data": data,
+            "schema": file_sha256(Path(str(self.config["schema"]))),
+            "missing": self.config.get("missing"),
+            "method": settings.method,
+            "method_settings": asdict(make_component(settings)),
+            "test_share": settings.test_share,
+            "split": self.rules.split,
+            "seed": settings.seed if self.policy.split == "run" else None,
+            "plan": joint_state.hash_plan(list(plan)) if plan else None,
+        }
+        return hashlib.sha256(json.dumps(depends, sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+    def admit_counts(self, settings: RunSettings, method: JointMethod) -> None:
+        """Ask the policy; note the run."""
+        self.policy.check_run(settings)
+        self.policy.check_counts(method)
+        super().admit_counts(settings, method)
+        with self.ledger.changing() as note:
+            self._note_run(note)
+
+    def check_made(self, node: Node) -> None:
+        """The release must satisfy what the policy requires beyond k, and be the one that was made before, if any.
+
+        A method that is not the same every time, or another version of one, makes another release.
+        """
+        for model in parse_requirements(self.policy.require):
+            model.check(node.release, node.training_table)
+        digest = digest_release(node.release).hex()[:32]
+        with self.ledger.changing() as note:
+            made = note.releases[self._data]
+            if made[self._release] not in ("", digest):
+                self._release = f"{self._release}-{digest[:8]}"
+                self._note_release_key(made, self._release)
+            made[self._release] = digest
+        self._note_release(node, release=self._release)
+
+    def check_node(self, node: Node) -> None:
+        """The release must reach the least k of its method."""
+        least = self.policy.least_k[node.settings.method]
+        method = make_component(node.settings)
+        if isinstance(method, JointMethod) and self.policy.federation_k:
+            least = method.k_local
+        if least > 1 and not node.facts.measures["k_reached"] >= least:
+            raise RefusedError("k", f"The release of this node does not reach the k of {least} it asks for.")
+        if self.policy.truthful and not node.facts.measures["truthfulness"] >= 1 - ROUNDING:
+            raise RefusedError("method", "The release publishes values that are not true of all people of a class.")
+
+    # ---- answers --------------------------------------------------------------------------------
+
+    def facts(self, node: Node) -> NodeFacts:
+        """Sizes, and rounded metrics of the release."""
+        told = super().facts(node)
+        names = RELEASE_METRICS if self.policy.measures == "release" else tuple(told.measures)
+        return replace(told, measures={n: self._rounded(told.measures[n]) for n in names if n in told.measures})
+
+    def scores(self, node: Node, parameters: Parameters, number: int) -> dict[str, Any]:
+        """Scores on what the policy says, counted or paid for before they are worked out."""
+        scores = node.rules.scores
+        if scores == "none":
+            return {}
+        with self.ledger.changing() as note:
+            self._note_evaluation(note, number)
+        if scores == "private":
+            noisy = add_noise(node.count_predictions(parameters), self.policy.score_epsilon, SecureNoise())
+            return {HISTOGRAM: noisy.ravel().tolist()}
+        return {name: self._rounded(value) for name, value in node.evaluate(parameters).items()}
+
+    def _note_evaluation(self, note: EgressNote, number: int) -> None:
+        policy, run, day = self.policy, self._note_run(note), today()
+        if run.evaluations >= policy.evaluations_per_run:
+            raise RefusedError("evaluations", f"A run asks for more than {policy.evaluations_per_run} evaluations.")
+        if note.evaluations.get(day, 0) >= policy.evaluations_per_day:
+            raise RefusedError(
+                "evaluations", f"More than {policy.evaluations_per_day} evaluations are asked for today."
+            )
+        if policy.scores == "private":
+            if number <= run.last_scored:
+                raise RefusedError("evaluations", "A model of this round, or a later one, has been scored already.")
+            if note.score_epsilon + policy.score_epsilon > policy.max_score_epsilon * (1 + ROUNDING):
+                raise RefusedError("budget", f"The budget max_score_epsilon = {policy.max_score_epsilon:g} is spent.")
+            note.score_epsilon += policy.score_epsilon
+        run.evaluations += 1
+        run.last_scored = max(run.last_scored, number)
+        note.evaluations[day] = note.evaluations.get(day, 0) + 1
+
+    def begin_count(self, method: JointMethod, step: int) -> None:
+        """Count the question; a new protocol is counted like a release, and its noise is paid for."""
+        policy, data = self.policy, file_sha256(Path(str(self.config["data"])))
+        with self.ledger.changing() as note:
+            run, protocols = self._note_run(note), note.protocols.setdefault(data, [])
+            if self._run not in protocols:
+                if len(protocols) >= policy.max_releases:
+                    raise RefusedError(
+                        "releases", f"More than max_releases = {policy.max_releases} runs count jointly."
+                    )
+                if method.noisy and note.count_epsilon + method.epsilon > policy.count_epsilon * (1 + ROUNDING):
+                    raise RefusedError("budget", f"The budget count_epsilon = {policy.count_epsilon:g} is spent.")
+                protocols.append(self._run)
+                note.count_epsilon += method.epsilon if method.noisy else 0.0
+            if run.counts >= policy.counts_per_run or step <= run.last_count:
+                raise RefusedError("counts", "A run asks for too many counts, or for one twice.")
+            run.counts, run.last_count = run.counts + 1, step
+        super().begin_count(method, step)
+
+    def check_peers(self, method: JointMethod, keys: Keys) -> None:
+        """There must be enough of them."""
+        self.policy.check_peers(method, len(keys))
+
+    def keep_peers(self, method: JointMethod, keys: Keys) -> None:
+        """The same ones throughout: a sum without one of them would show its counts."""
+        joint_state.keep_peers(self.context, keys, all_stay=True)
+
+    def _rounded(self, value: float) -> float:
+        return round(float(value), self.policy.digits)
+
+    # ---- the log --------------------------------------------------------------------------------
+
+    def note(self, event: str, **facts: Any) -> None:
+        """Add a line to the node's own audit log, and to that of the environment, if there is one."""
+        self.log.append(event, {"run": self._run, **facts})
+        audit(event, run=self._run, **facts)
+
+    def send(self, kind: str, reply: Message, **facts: Any) -> Message:
+        """Write down what leaves, then let it pass."""
+        told = {"release": self._release} if self._release else {}
+        self.note("answer", kind=kind, bytes=content_bytes(reply), **told, **facts)
+        return reply
+
+    def refuse(self, kind: str, error: FedanonError) -> FedanonError:
+        """The reason stays here; the server learns its kind."""
+        refusal = error.kind if isinstance(error, RefusedError) else _kind(error)
+        log.warning("refused to answer %s (%s): %s", kind, refusal, error)
+        self.note("refusal", kind=kind, refusal=refusal, reason=str(error))
+        return _refusal(refusal)
+
+
+#: names of the files in a node's folder
+LEDGER_FILE, LOG_FILE = "egress.json", "egress.jsonl"
+
+
+def check_floor(node: Node, min_k: int) -> None:
+    """The node's own condition, whatever method the server asked for."""
+    if min_k > 1 and not node.facts.measures["k_reached"] >= min_k:
+        raise PrivacyViolationError(f"The release of this node does not reach the k of {min_k} it asks for.")
+
+
+def content_bytes(message: Message) -> int:
+    """How much a message says: the bytes of its arrays, eight per number, and those of its texts."""
+    total = 0
+    for record in message.content.values():
+        for value in record.values():
+            total += len(value.data) if isinstance(value, Array) else _size(value)
+    return total
+
+
+def today() -> str:
+    """The day, by which limits are counted."""
+    return datetime.now(UTC).date().isoformat()
+
+
+def _size(value: Any) -> int:
+    if isinstance(value, list):
+        return sum(_size(entry) for entry in value)
+    return len(value) if isinstance(value, (str, bytes)) else 8
+
+
+def _refusal(kind: str) -> RefusedError:
+    """All that the server is told."""
+    return RefusedError(kind, f"This node refuses to answer: {kind}.")
+
+
+def _kind(error: FedanonError) -> str:
+    return next((kind for family, kind in KINDS if isinstance(error, family)), "failure")

@@ -1,0 +1,107 @@
+"""Scores of raw test rows that hide every person: counts of predictions in a few bins, with noise, pooled by sums.
+
+A node counts its test people by class and predicted probability. One person is in one bin, so discrete Laplace noise of
+scale 1 / epsilon on every count is differentially private with epsilon, whatever model a server sends: a person may be
+there or add nothing; how many people are tested is public. Sums over nodes give the scores; noise is paid for whether
+anyone reads it or not, so a node answers until its budget is spent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from fedanon.errors import UpdateRejectedError
+from fedanon.privacy.accounting.noise import Noise
+from fedanon.types import AnyArray, CountArray, FloatArray
+
+#: inner ends of the bins of probability; 0.5 parts the predicted classes
+EDGES = np.array([0.02, 0.05, 0.1, 0.18, 0.28, 0.38, 0.5, 0.62, 0.75, 0.88])
+N_BINS = len(EDGES) + 1
+#: under which the counts of a node travel: those of class 0, then those of class 1
+HISTOGRAM = "histogram"
+#: noise and rounding aside, no count is larger
+MAX_COUNT = 10**8
+
+
+def count_predictions(truth: AnyArray, probability: AnyArray) -> CountArray:
+    """How many rows of each class (first axis) have a probability in each bin."""
+    bins = np.searchsorted(EDGES, np.nan_to_num(np.asarray(probability, dtype=np.float64)), side="right")
+    return np.bincount(np.asarray(truth, dtype=np.int64) * N_BINS + bins, minlength=2 * N_BINS).reshape(2, N_BINS)
+
+
+def add_noise(counts: CountArray, epsilon: float, noise: Noise) -> CountArray:
+    """Counts with noise, as whole numbers; some may be negative."""
+    noisy = noise.laplace(counts.astype(np.float64), 1.0 / epsilon)
+    return np.rint(np.clip(noisy, -MAX_COUNT, MAX_COUNT)).astype(np.int64)
+
+
+def read_histogram(values: Any) -> CountArray:
+    """The counts a node sent, checked."""
+    if not isinstance(values, Sequence) or len(values) != 2 * N_BINS or any(type(v) is not int for v in values):
+        raise UpdateRejectedError("its histogram is not the agreed number of counts")
+    if max(abs(value) for value in values) > MAX_COUNT:
+        raise UpdateRejectedError("its histogram is out of bounds")
+    return np.array(values, dtype=np.int64).reshape(2, N_BINS)
+
+
+def pooled_scores(histograms: Sequence[CountArray]) -> dict[str, float]:
+    """Scores of the sum of all histograms, named apart from those of single rows; none without both classes.
+
+    Rows count as lying in the middle of their bin, and pairs in one bin as half right. ``calibration_private`` is the
+    mean distance between the predicted and the observed share of positives.
+    """
+    if not histograms:
+        return {}
+    total = np.sum(histograms, axis=0).astype(np.float64)
+    negatives, positives = total
+    n_negative, n_positive = negatives.sum(), positives.sum()
+    if n_negative <= 0 or n_positive <= 0:
+        return {}
+    n, middle = n_negative + n_positive, _middles()
+    true_positive, labeled = positives[middle > 0.5].sum(), total[:, middle > 0.5].sum()
+    right = true_positive + negatives[middle < 0.5].sum()
+    scores = {
+        "accuracy": right / n,
+        "precision": true_positive / labeled if labeled > 0 else 0.0,
+        "recall": true_positive / n_positive,
+        "auc": _area(negatives / n_negative, positives / n_positive),
+        "log_loss": -(positives @ np.log(middle) + negatives @ np.log1p(-middle)) / n,
+        "brier": (positives @ (1 - middle) ** 2 + negatives @ middle**2) / n,
+        "calibration": float(np.abs(total.sum(axis=0) * middle - positives).sum() / n),
+    }
+    bounded = {name: float(value if name == "log_loss" else np.clip(value, 0, 1)) for name, value in scores.items()}
+    return {f"{name}_private": value for name, value in bounded.items()}
+
+
+def _middles() -> FloatArray:
+    ends = np.concatenate([[0.0], EDGES, [1.0]])
+    return np.asarray((ends[:-1] + ends[1:]) / 2)
+
+
+def _area(negatives: FloatArray, positives: FloatArray) -> float:
+    """The area under a monotone cubic through the points of the ROC curve that the bins give (Fritsch & Carlson 1980).
+
+    A few chords lie well below a concave curve; the cubic follows it.
+    """
+    x, y = (np.append(0.0, np.cumsum(np.maximum(part, 0)[::-1])) for part in (negatives, positives))
+    last = np.append(np.diff(x) > 0, True)  # of points above each other the highest
+    x, y = x[last] / x[-1], y[last] / y[-1]
+    if len(x) < 3:
+        return float(np.sum(np.diff(x) * (y[1:] + y[:-1]) / 2))
+    h = np.diff(x)
+    secants = np.diff(y) / h
+    left, right = 2 * h[1:] + h[:-1], h[1:] + 2 * h[:-1]
+    rising = (secants[:-1] > 0) & (secants[1:] > 0)
+    safe = np.where(rising, secants[:-1], 1.0), np.where(rising, secants[1:], 1.0)
+    inner = np.where(rising, (left + right) / (left / safe[0] + right / safe[1]), 0.0)
+    slopes = np.concatenate([[_end(h[0], h[1], *secants[:2])], inner, [_end(h[-1], h[-2], *secants[:-3:-1])]])
+    return float(np.sum(h * (y[1:] + y[:-1]) / 2 + h**2 * (slopes[:-1] - slopes[1:]) / 12))
+
+
+def _end(near: float, far: float, secant: float, following: float) -> float:
+    """The slope at an end: that of a parabola through three points, where it keeps the curve monotone."""
+    slope = ((2 * near + far) * secant - near * following) / (near + far)
+    return float(np.clip(slope, 0.0, 3 * max(secant, 0.0)))

@@ -1,0 +1,157 @@
+"""Scores from noisy histograms: what they are, how far off, and how far off those of anonymized test rows are."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+import numpy as np
+import pytest
+
+from fedanon.data.table import Table
+from fedanon.datasets import load
+from fedanon.errors import InfeasibleError, UpdateRejectedError
+from fedanon.federated.client import client_app
+from fedanon.federated.engines import LocalGrid
+from fedanon.federated.policy import NodePolicy
+from fedanon.federated.server import FederatedRun
+from fedanon.joint.node import make_node
+from fedanon.learning.node import Node
+from fedanon.learning.node_rules import NodeRules, ScoreRule
+from fedanon.learning.private_scores import (
+    EDGES,
+    N_BINS,
+    add_noise,
+    count_predictions,
+    pooled_scores,
+    read_histogram,
+)
+from fedanon.learning.settings import RunSettings
+from fedanon.models.base import Parameters
+from fedanon.models.scores import classification_scores
+from fedanon.privacy.accounting.noise import SecureNoise
+from fedanon.types import AnyArray
+
+
+def made_up(rows: int, seed: int = 0) -> tuple[AnyArray, AnyArray]:
+    """Labels, and probabilities that are right about them."""
+    rng = np.random.default_rng(seed)
+    probability = 1 / (1 + np.exp(-rng.normal(-1, 2, rows)))
+    return (rng.random(rows) < probability).astype(np.int8), probability
+
+
+def test_everyone_is_in_one_bin() -> None:
+    truth, probability = made_up(1000)
+    counts = count_predictions(truth, probability)
+    assert counts.shape == (2, N_BINS)
+    assert counts.sum() == 1000
+    assert counts[1].sum() == truth.sum()
+    assert counts[:, EDGES.searchsorted(0.5, side="right") :].sum() == (probability >= 0.5).sum()
+    assert count_predictions(np.array([0, 1]), np.array([np.nan, np.nan])).sum() == 2, "nor can a model hide anyone"
+
+
+def test_pooled_scores_are_close_to_those_of_rows() -> None:
+    parts = [made_up(3000, seed) for seed in range(4)]
+    truth, probability = (np.concatenate(each) for each in zip(*parts, strict=True))
+    exact = classification_scores(truth, (probability >= 0.5).astype(np.int8), probability)
+    found = pooled_scores([count_predictions(*part) for part in parts])
+    for name in ("accuracy", "precision", "recall"):
+        assert found[f"{name}_private"] == pytest.approx(exact[name], abs=1e-12)
+    assert found["auc_private"] == pytest.approx(exact["auc"], abs=1e-3)
+    assert found["log_loss_private"] == pytest.approx(exact["log_loss"], abs=0.01)
+    assert found["brier_private"] == pytest.approx(exact["brier"], abs=2e-3)
+    assert found["calibration_private"] < 0.02
+    worse = pooled_scores([count_predictions(truth, np.sqrt(probability))])
+    assert worse["calibration_private"] > 0.1
+
+
+def test_perfect_and_useless_models() -> None:
+    truth = np.array([0, 1] * 50)
+    assert pooled_scores([count_predictions(truth, truth * 0.98 + 0.01)])["auc_private"] == pytest.approx(1.0)
+    assert pooled_scores([count_predictions(truth, np.full(100, 0.3))])["auc_private"] == pytest.approx(0.5)
+    assert pooled_scores([]) == {}
+    assert pooled_scores([count_predictions(np.zeros(9), np.full(9, 0.3))]) == {}, "one class has no scores"
+
+
+def test_noise_is_that_of_the_budget() -> None:
+    counts = np.zeros((2, N_BINS), dtype=np.int64)
+    drawn = np.concatenate([add_noise(counts, 2.0, SecureNoise()).ravel() for _ in range(300)])
+    # rounded Laplace noise of scale 1/2: chance of 0 is 1 - exp(-1), and of each further step exp(-2) times less
+    zero = (drawn == 0).mean()
+    assert zero == pytest.approx(1 - math.exp(-1), abs=4 * math.sqrt(0.25 / len(drawn)))
+    assert abs(drawn.mean()) < 4 * drawn.std() / math.sqrt(len(drawn))
+
+
+@pytest.mark.parametrize(
+    "values", [None, 3, [1] * (2 * N_BINS - 1), [1.5] * (2 * N_BINS), [True] * (2 * N_BINS), [10**9] * (2 * N_BINS)]
+)
+def test_histograms_of_malicious_nodes_are_left_out(values: object) -> None:
+    with pytest.raises(UpdateRejectedError, match="its histogram"):
+        read_histogram(values)
+
+
+def test_rules_say_how_many_are_tested() -> None:
+    rules = NodeRules(min_test=50, max_test_share=0.5)
+    assert [rules.n_test(people, 0.2) for people in (1000, 250, 100)] == [200, 50, 50]
+    with pytest.raises(InfeasibleError, match=r"max_test_share = 0\.5 allows; lower min_test"):
+        rules.n_test(99, 0.2)
+    assert NodeRules().n_test(2, 0.01) == 1
+
+
+# ---- on Adult ------------------------------------------------------------------------------------
+
+NODES, REPEATS = 10, 400
+
+
+def settings(model: str) -> RunSettings:
+    rounds = 20 if model == "lr" else 30
+    return RunSettings(
+        method="mondrian", method_settings={"k": 5}, model=model, rounds=rounds, nodes=NODES, evaluate_every=rounds
+    )
+
+
+@lru_cache
+def tables() -> list[Table]:
+    """All of Adult, dealt out."""
+    whole = load("adult")
+    return [whole.select_rows(rows) for rows in np.array_split(np.random.default_rng(0).permutation(len(whole)), NODES)]
+
+
+def nodes(model: str, scores: ScoreRule) -> list[Node]:
+    rules = NodeRules(secret=b"0" * 32, scores=scores, test_k=NodePolicy().min_k)
+    return [make_node(table, settings(model), number, rules) for number, table in enumerate(tables())]
+
+
+@lru_cache
+def trained(model: str) -> Parameters:
+    """The model of ten nodes that test as they do by default."""
+    chosen = settings(model)
+    return FederatedRun(LocalGrid(client_app(prepared=nodes(model, "release")), chosen, NODES), chosen).run().parameters
+
+
+def area(parts: list[tuple[AnyArray, AnyArray]]) -> float:
+    truth, probability = (np.concatenate(each) for each in zip(*parts, strict=True))
+    return classification_scores(truth, (probability >= 0.5).astype(np.int8), probability)["auc"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["lr", "xgb"])
+def test_private_scores_of_adult_are_off_by_little(model: str) -> None:
+    """The figures of docs/threat_model.md."""
+    parameters, asked = trained(model), nodes(model, "private")
+    raw = [(node.test_people[1], node.model.predict_proba(parameters, node.test_people[0])) for node in asked]
+    counts = [node.count_predictions(parameters) for node in asked]
+    noise, epsilon = SecureNoise(), NodePolicy().score_epsilon
+    found = [pooled_scores([add_noise(c, epsilon, noise) for c in counts])["auc_private"] for _ in range(REPEATS)]
+    errors = np.abs(np.array(found) - area(raw))
+    released = [
+        (node.released_test[1], node.model.predict_proba(parameters, node.released_test[0]))
+        for node in nodes(model, "release")
+    ]
+    print(
+        f"{model}: AUC raw {area(raw):.4f}, released {area(released):.4f} (bias {area(released) - area(raw):+.4f}), "
+        f"private at epsilon {epsilon:g} off by {errors.mean():.4f} on average, {np.quantile(errors, 0.95):.4f} in "
+        f"95 % of {REPEATS} evaluations; {sum(len(truth) for truth, _ in raw)} test people"
+    )
+    assert errors.mean() < 0.002
+    assert -0.1 < area(released) - area(raw) < 0, "anonymized test rows make a model look worse"
