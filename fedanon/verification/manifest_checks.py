@@ -20,8 +20,7 @@ from fedanon.errors import ConfigError, FedanonError
 from fedanon.io.csv import read_frame
 from fedanon.io.dialect import Dialect
 from fedanon.io.manifest import Manifest, file_sha256
-from fedanon.io.parquet import is_parquet, plain_columns
-from fedanon.io.parquet import read_frame as read_parquet_frame
+from fedanon.io.parquet import batches, column_types, is_parquet, plain_columns
 from fedanon.io.parquet_source import ParquetSource
 from fedanon.io.release_file import ALL, FileForm, read_release, write_release
 from fedanon.io.row_order import read_row_key
@@ -279,13 +278,13 @@ def _failure(check: Check) -> ReleaseFinding:
 def _counted_rows(path: Path, dialect: Dialect | None) -> Counter[tuple[str, ...]]:
     """How often every row occurs in a file, with the names of the columns."""
     if is_parquet(path):
-        frame = read_parquet_frame(path)
-    else:
-        written = dialect or Dialect()
-        frame = read_frame(path, encoding=written.encoding, separator=written.separator)
-    names = tuple(map(str, frame.columns))
-    cells = [frame[name].astype("string").fillna("").tolist() for name in frame.columns]
-    return Counter([names, *zip(*cells, strict=True)])
+        names = [name for name, _ in column_types(path)[0]]
+        parts = batches(path, names)
+        return Counter([(*names,), *(tuple(map(repr, row.values())) for part in parts for row in part.to_pylist())])
+    written = dialect or Dialect()
+    frame = read_frame(path, encoding=written.encoding, separator=written.separator)
+    cells = [frame[name].map(repr).tolist() for name in frame.columns]
+    return Counter([(*frame.columns,), *zip(*cells, strict=True)])
 
 
 def goes_by_clock(provenance: Mapping[str, Any]) -> bool:
