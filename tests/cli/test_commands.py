@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from fedanon.anonymizers import ANONYMIZERS
+from fedanon.data.schema import Schema
 from fedanon.federated.wire import decode_settings
 from fedanon.joint import JOINT_METHODS
 from fedanon.learning.checkpoints import Checkpoints
@@ -150,11 +151,42 @@ def test_data_list(run: Run) -> None:
 def test_schema_infer_and_check(run: Run, ward: Path, schema: Path, tmp_path: Path) -> None:
     proposal = tmp_path / "proposal.toml"
     assert run("schema", "infer", ward, "-o", proposal).code == 0
-    assert run("schema", "check", proposal, ward).code == 0
+    assert Schema.read(proposal).person_id == "patient"
+    assert run("schema", "check", proposal, ward).code == (3 if Schema.read(proposal).undecided else 0)
     again = run("schema", "infer", ward, "-o", proposal)
     assert again.code == 2
     assert "--force replaces it" in again.err
     assert run("schema", "check", schema, ward, "--json").json["warnings"] is not None
+
+
+def test_schema_check_says_what_is_left_to_decide(run: Run, tmp_path: Path) -> None:
+    rows = "".join(f"{i // 2},{20 + i % 50},CANARY{i}@example.org,{i % 3}\n" for i in range(60))
+    file, schema = tmp_path / "t.csv", tmp_path / "t.toml"
+    file.write_text(f"patient,age,contact,zz\n{rows}")
+    people = 'person_id = "patient"\n[attributes.patient]\nrole = "identifying"\n'
+    age = '[attributes.age]\nrole = "quasi_identifying"\ntype = "numeric"\nrange = [0, 110]\n'
+    contact, decided = '[attributes.contact]\nrole = "{}"\n', '[attributes.zz]\nrole = "{}"\n'
+    schema.write_text(people + age + contact.format("sensitive") + decided.format("undecided"))
+    done = run("schema", "check", schema, file)
+    assert done.code == 3
+    assert "Undecided, so that nothing is published: zz." in done.out
+    assert "look like identifiers or quasi-identifiers: contact." in done.out
+    assert "fits the schema" not in done.out
+    assert "CANARY" not in done.out
+    found = run("schema", "check", schema, file, "--json")
+    assert found.code == 3
+    assert found.json["undecided"] == ["zz"]
+    assert [(s["column"], s["looks_like"], s["kind"]) for s in found.json["suspected"]] == [
+        ("contact", "identifying", "F")
+    ]
+    schema.write_text(people + age + contact.format("sensitive") + decided.format("insensitive"))
+    done = run("schema", "check", schema, file)
+    assert done.code == 0
+    assert "fits the schema" not in done.out
+    schema.write_text(people + age + contact.format("identifying") + decided.format("insensitive"))
+    done = run("schema", "check", schema, file)
+    assert done.code == 0
+    assert "The file fits the schema." in done.out
 
 
 def test_help_is_light_and_import_loads_nothing_heavy() -> None:

@@ -12,7 +12,7 @@ from fedanon.data.hierarchy import MISSING, Hierarchy
 from fedanon.data.infer import interval_hierarchy
 from fedanon.data.schema import Categorical, FreeText, Numeric, Role, Schema
 from fedanon.data.table import Table
-from fedanon.errors import ConfigError, DataError, FedanonError
+from fedanon.errors import ConfigError, DataError, FedanonError, SchemaError
 
 CANARY = "CANARY-93417"
 QI = Role.QUASI_IDENTIFYING
@@ -122,6 +122,30 @@ def test_duplicate_ids_are_one_person():
     assert "pid" not in table.frame
     with pytest.raises(FedanonError, match="'pid' has 1 missing"):
         Table.from_frame(pd.DataFrame({"pid": ["x", None], "age": [1, 2]}), schema)
+
+
+def test_one_row_per_person_is_not_believed_where_a_persons_number_repeats():
+    frame = pd.DataFrame({"nr_prontuario": [CANARY, "y", CANARY], "ward_id": ["a", "a", "b"], "age": [1, 2, 3]})
+    columns = (FreeText("nr_prontuario", Role.IDENTIFYING), FreeText("ward_id", Role.IDENTIFYING), AGE)
+    with pytest.raises(SchemaError, match=r"'nr_prontuario' is a person's number .* repeats: 2 values on 3") as caught:
+        Table.from_frame(frame, Schema(columns, one_row_per_person=True))
+    assert CANARY not in str(caught.value)
+    assert 'person_id = "nr_prontuario"' in str(caught.value)
+    assert len(Table.from_frame(frame, Schema(columns, one_row_per_person=False))) == 3
+    alone = frame.assign(nr_prontuario=["x", "y", "z"])
+    assert len(Table.from_frame(alone, Schema(columns, one_row_per_person=True))) == 3, "a ward may repeat"
+
+
+def test_a_person_id_that_counts_people_twice_is_refused():
+    columns = (FreeText("encounter_id", Role.IDENTIFYING), FreeText("patient", Role.IDENTIFYING), AGE)
+    schema = Schema(columns, person_id="encounter_id")
+    frame = pd.DataFrame({"encounter_id": list("abcd"), "patient": [CANARY, CANARY, "y", "z"], "age": [1, 2, 3, 4]})
+    with pytest.raises(SchemaError, match=r"'encounter_id' has 4 values where 'patient', .* has 3") as caught:
+        Table.from_frame(frame, schema)
+    assert CANARY not in str(caught.value)
+    assert Table.from_frame(frame, Schema(columns, person_id="patient")).n_units == 3
+    sparse = frame.assign(patient=[None, None, None, "z"])
+    assert Table.from_frame(sparse, schema).n_units == 4, "most of the other is missing"
 
 
 def test_one_row_and_some_rows():

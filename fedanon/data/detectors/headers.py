@@ -20,7 +20,7 @@ _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _TOKENS = re.compile(r"[A-Za-z0-9]+")
 #: short words that may be joined to others without a sign between them: before, and after
 _BEFORE, _AFTER = frozenset({"dt", "nm", "nr", "cd", "id"}), frozenset({"id", "dx", "no", "ids"})
-_SHORTEST_JOINED, _SHORTEST_STEMMED = 6, 5
+_SHORTEST_STEMMED = 5
 
 
 @dataclass(frozen=True)
@@ -185,14 +185,15 @@ def header_words(name: str) -> frozenset[str]:
         parts = [part.lower() for part in _PARTS.findall(token)]
         words.add(token.lower())
         words.update(piece for part in parts for piece in _pieces(part))
-    # one of several: 'Scores', 'visits'
-    return frozenset(words | {word[:-1] for word in words if len(word) > 4 and word.endswith("s")})
+    # one of several: 'Scores', 'visits'; but several patients are a count
+    singular = {word[:-1] for word in words if len(word) > 4 and word.endswith("s")}
+    return frozenset(words | (singular & _lists().topical.keys()))
 
 
 def _pieces(word: str) -> tuple[str, ...]:
     """Return the known words that a long one is made of, or the word itself."""
     vocabulary = _lists().vocabulary
-    if word in vocabulary or len(word) < _SHORTEST_JOINED:
+    if word in vocabulary or len(word) < _SHORTEST_STEMMED:
         return (word,)
     best: list[tuple[str, ...] | None] = [()] + [None] * len(word)
     for end in range(1, len(word) + 1):
@@ -207,11 +208,17 @@ def _pieces(word: str) -> tuple[str, ...]:
 
 
 def _affixes(word: str) -> list[str]:
-    """Return the longest word, of those that identify nobody, that an unknown one begins or ends with: 'yschool'."""
+    """Return the words that an unknown one hints at, of those that identify nobody.
+
+    That is the longest one it begins or ends with ('yschool'), or else those it abbreviates, if all of them have the
+    same role ('histol').
+    """
     topical = _lists().topical
     sizes = range(len(word) - 1, _SHORTEST_STEMMED - 1, -1)
     pairs = ((word[:size], word[-size:]) for size in sizes)
-    return next(([piece for piece in pair if piece in topical] for pair in pairs if topical.intersection(pair)), [])
+    found = next(([piece for piece in pair if piece in topical] for pair in pairs if topical.keys() & pair), [])
+    meant = [] if found or len(word) < _SHORTEST_STEMMED else [known for known in topical if known.startswith(word)]
+    return found or (meant if len({topical[known] for known in meant}) == 1 else [])
 
 
 def _may_join(piece: str, first: bool, last: bool, vocabulary: frozenset[str]) -> bool:
@@ -229,7 +236,7 @@ class _Lists:
     grammar: Mapping[str, frozenset[str]]
     topics: tuple[Topic, ...]
     vocabulary: frozenset[str]
-    topical: frozenset[str]
+    topical: Mapping[str, Role]
     given_names: frozenset[str]
 
 
@@ -242,8 +249,9 @@ def _lists() -> _Lists:
     topics = tuple(_topic(name, entry, kinds) for name, entry in document.items())
     single = {topic: {word for entry in topic.entries for word in entry} for topic in topics}
     vocabulary = frozenset(set().union(*single.values(), *grammar.values()))
-    topical = set().union(*(words for topic, words in single.items() if topic.role is not Role.IDENTIFYING))
-    return _Lists(tuple(kinds.values()), grammar, topics, vocabulary, frozenset(topical), given_names)
+    others = [(topic, words) for topic, words in single.items() if topic.role is not Role.IDENTIFYING]
+    topical = {word: topic.role for topic, words in reversed(others) for word in words}
+    return _Lists(tuple(kinds.values()), grammar, topics, vocabulary, topical, given_names)
 
 
 def _topic(name: str, entry: dict[str, Any], kinds: Mapping[str, Kind]) -> Topic:

@@ -73,20 +73,31 @@ def _is_luhn(value: str) -> bool:
     return luhn.is_valid(re.sub(r"\D", "", value)) and len(set(value)) > 2
 
 
-def _is_date(value: str) -> bool:
-    """Return whether the parts of a date are possible ones, in any order."""
-    parts = [int(part) for part in re.findall(r"\d+", value.split("T")[0].split(" ")[0])[:3]]
-    if len(parts) == 1:
-        day = f"{parts[0]:08d}"
-        parts = [int(day[:4]), int(day[4:6]), int(day[6:])]
-    days = [part for part in parts if 1 <= part <= 31]
-    long = [part for part in parts if part > 31]
-    return len(days) >= 2 and any(day <= 12 for day in days) and all(part < 100 or 1800 <= part < 2200 for part in long)
-
-
 _CLOCK = r"(?:[T ,]+\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?: ?[ap]m)?(?: ?(?:z|utc|[+-]\d{2}:?\d{2}))?)?"
 #: in three languages
 _MONTH = r"(?:jan|feb|fev|mar|apr|abr|may|mai|jun|jul|aug|ago|sep|set|oct|out|nov|dec|dez|ene|dic)[a-z]*\.?"
+_WRITTEN_DATE = re.compile(
+    rf"\d{{1,2}}[ -]?(?:de )?{_MONTH}[ -]?(?:de )?\d{{2,4}}{_CLOCK}|{_MONTH} ?\d{{1,2}},? \d{{2,4}}"
+    r"|(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])(?:\d{4}(?:\d{2})?)?"
+    r"|(?:19|20)\d{2}[-/](?:0[1-9]|1[0-2])|(?:0[1-9]|1[0-2])/(?:19|20)\d{2}",
+    re.IGNORECASE | re.ASCII,
+)
+_DATE_OF_NUMBERS = re.compile(
+    rf"(\d{{4}})([-/.])(\d{{1,2}})\2(\d{{1,2}}){_CLOCK}|(\d{{1,2}})([-/.])(\d{{1,2}})\6(\d{{2}}|\d{{4}}){_CLOCK}",
+    re.IGNORECASE | re.ASCII,
+)
+
+
+def _is_date(value: str) -> bool:
+    """Return whether a value is a date, however written; of numbers, one has to be a month and one a day."""
+    found = _DATE_OF_NUMBERS.fullmatch(value)
+    if found is None:
+        return _WRITTEN_DATE.fullmatch(value) is not None
+    year, _, month, day, first, _, second, last = found.groups()
+    small = (int(month), int(day)) if year else (int(first), int(second))
+    full = int(year or last)
+    return 1 <= min(small) <= 12 and 1 <= max(small) <= 31 and (full < 100 or 1800 <= full < 2200)
+
 
 #: tried in this order; where several fit equally well, the first is taken
 SHAPES = (
@@ -131,14 +142,7 @@ SHAPES = (
         r"(?:\+\d{1,3}[ .-]?\(?\d{1,4}\)?|\(\d{2,4}\)|\d{2,3}[ .-])[ .-]?\d{3,5}[ .-]?\d{3,4}|\+\d{9,14}",
     ),
     _shape("postal codes", "B", r"\d{5}-\d{3,4}|[a-z]{1,2}\d[a-z\d]? ?\d[a-z]{2}|[a-z]\d[a-z] ?\d[a-z]\d"),
-    _shape(
-        "dates", "C", rf"(?:\d{{4}}([-/.])\d{{1,2}}\1\d{{1,2}}|\d{{1,2}}([-/.])\d{{1,2}}\2\d{{2,4}}){_CLOCK}", _is_date
-    ),
-    _shape("dates", "C", r"(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])(?:\d{4}(?:\d{2})?)?"),
-    _shape(
-        "dates", "C", rf"\d{{1,2}}[ -]?(?:de )?{_MONTH}[ -]?(?:de )?\d{{2,4}}{_CLOCK}|{_MONTH} ?\d{{1,2}},? \d{{2,4}}"
-    ),
-    _shape("dates", "C", r"(?:19|20)\d{2}[-/](?:0[1-9]|1[0-2])|(?:0[1-9]|1[0-2])/(?:19|20)\d{2}"),
+    _shape("dates", "C", r"[a-z0-9/.,:+ -]{6,40}", _is_date),
     _shape("times of day", "C", r"\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?: ?[ap]m)?"),
 )
 
