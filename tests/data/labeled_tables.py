@@ -6,7 +6,6 @@ import json
 import lzma
 import tarfile
 import tomllib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -208,11 +207,3 @@ def _flat_condition(row: dict[str, Any]) -> dict[str, Any]:
         "abatementDateTime": row.get("abatementDateTime"),
         "recordedDate": row.get("recordedDate"),
     }
-
-
-def scores(part: int) -> Iterator[Score]:
-    """Of the tables of a part that are at hand."""
-    for table in labels():
-        frame = read(table) if table.part == part else None
-        if frame is not None:
-            yield score(table, frame)

@@ -74,18 +74,14 @@ class Header:
 
     Parameters
     ----------
-    words : lower case, without accents.
     topics : what it is about with the word that says so, identifiers first.
     whose : what its numbers are numbers of, if it says so.
     is_id : whether it has a word for identifier.
-    is_property : whether it names a property, such as a type or a count, so that it identifies nobody.
     """
 
-    words: frozenset[str]
     topics: tuple[tuple[Topic, str], ...]
     whose: Whose | None
     is_id: bool
-    is_property: bool
 
     def topic(self, *roles: Role) -> tuple[Topic, str] | None:
         """Return the first topic with one of these roles."""
@@ -114,7 +110,7 @@ def read_header(name: str) -> Header:
     if any(topic.name in ("postal", "places", "regions") for topic, _ in topics):  # the city of an address
         topics = tuple((topic, word) for topic, word in topics if topic.name != "addresses")
     is_id = bool(words & lists.grammar["id"])
-    return Header(words, topics, _whose(words, topics, is_property), is_id, is_property)
+    return Header(topics, _whose(words, topics, is_property), is_id)
 
 
 def _whose(words: frozenset[str], topics: tuple[tuple[Topic, str], ...], is_property: bool) -> Whose | None:
@@ -135,14 +131,10 @@ def _whose(words: frozenset[str], topics: tuple[tuple[Topic, str], ...], is_prop
         meant = rest & grammar[whose]
         if meant and (numbered or not need_number) and others <= meant and not (rest - meant) & grammar["thing"]:
             return whose
-    if words & grammar["id"] and not topics_besides_identifiers(topics) and not rest & grammar["thing"]:
+    besides = any(topic.role is not Role.IDENTIFYING for topic, _ in topics)
+    if words & grammar["id"] and not besides and not rest & grammar["thing"]:
         return "anything"
     return None
-
-
-def topics_besides_identifiers(topics: tuple[tuple[Topic, str], ...]) -> list[Topic]:
-    """Return the topics that are no identifiers."""
-    return [topic for topic, _ in topics if topic.role is not Role.IDENTIFYING]
 
 
 def names_person(name: str) -> bool:
