@@ -65,7 +65,7 @@ def schema_files(schema: Path | None) -> list[Path]:
         columns = tomllib.loads(schema.read_text(encoding="utf-8-sig"))["attributes"].values()
         named = [column["hierarchy"] for column in columns if "hierarchy" in column]
         return [schema, *(schema.parent / str(name) for name in named)]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return [schema]  # whoever reads it says what is wrong
 
 

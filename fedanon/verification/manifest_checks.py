@@ -89,8 +89,13 @@ class Verification:
         if held is not None:
             # a manifest of version 0.1 holds the whole schema
             expected = str(self.manifest.document.get("schema_held_sha256", stated))
+            # a chain of methods publishes by a schema with more quasi-identifiers than that of its table
+            agree = self._masks_columns or stated == self.manifest.provenance["schema_sha256"]
             yield point(
-                "schema of the manifest", held.sha256 == expected, "has the hash the manifest names", "its hash differs"
+                "schema of the manifest",
+                held.sha256 == expected and agree,
+                "has the hash the manifest names",
+                "its hash differs",
             )
         if self.declared is not None:
             known = {stated, str(self.manifest.provenance["schema_sha256"])}
