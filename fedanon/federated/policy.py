@@ -119,9 +119,7 @@ class NodePolicy:
     def __post_init__(self) -> None:
         check_fields(self)
         if not self.counts.strip():
-            raise ConfigError(
-                "The 'counts' of a node must name rules, as in counts = 'secure_dp'; empty once meant any."
-            )
+            raise ConfigError("The 'counts' of a node must name rules, such as 'secure_dp'; empty once meant any.")
         read_rules(self.counts)
         parse_requirements(self.require)
         if self.min_test_share > self.max_test_share:

@@ -82,6 +82,19 @@ def test_noise_is_that_of_the_budget() -> None:
     assert abs(drawn.mean()) < 4 * drawn.std() / math.sqrt(len(drawn))
 
 
+def test_one_answer_tells_no_more_about_a_person_than_its_epsilon() -> None:
+    """Someone who knows all others sends a model that puts one person alone into a bin: is that person there?"""
+    epsilon, tries, right = 2.0, 2000, 0
+    rng = np.random.default_rng(0)
+    for there in rng.random(tries // (2 * N_BINS)) < 0.5:
+        drawn = add_noise(np.full((2, N_BINS), int(there)), epsilon, SecureNoise())
+        right += int(((drawn > 0) == there).sum())
+    share, most = right / (tries // (2 * N_BINS) * 2 * N_BINS), math.exp(epsilon) / (1 + math.exp(epsilon))
+    error = math.sqrt(0.25 / tries)
+    assert share < most + 4 * error, "the bound of differential privacy"
+    assert share == pytest.approx(1 - math.exp(-1) / 2, abs=5 * error), "and what this attacker gets"
+
+
 @pytest.mark.parametrize(
     "values", [None, 3, [1] * (2 * N_BINS - 1), [1.5] * (2 * N_BINS), [True] * (2 * N_BINS), [10**9] * (2 * N_BINS)]
 )
