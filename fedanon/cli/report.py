@@ -27,13 +27,27 @@ Results = Annotated[
     typer.Argument(help="Folders of results, or the experiments' TOML files; with --privacy one release or result."),
 ]
 
+Page = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", help="The page (HTML), report.html by default; with --privacy also .pdf."),
+]
+Population = Annotated[
+    Path | None, typer.Option(help="With --privacy: CSV of the people among whom an attacker looks.")
+]
+Required = Annotated[
+    str | None, typer.Option(help="With --privacy: what is asked beside the manifest's claim: k=10,l=2:COLUMN.")
+]
+Attacks = Annotated[
+    bool, typer.Option("--attacks/--no-attacks", help="With --privacy and --original: try the attacks.")
+]
+Evidence = Annotated[
+    bool, typer.Option("--json", help="With --privacy: print the evidence as JSON; no page unless -o names one.")
+]
+
 
 def report(
     results: Results,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="The page (HTML), report.html by default; with --privacy also .pdf."),
-    ] = None,
+    output: Page = None,
     pdf: Annotated[Path | None, typer.Option(help="Also write a PDF.")] = None,
     figures: Annotated[Path | None, typer.Option(help="Also write every figure into this folder, PNG and SVG.")] = None,
     title: Annotated[str | None, typer.Option(help="Title of the report; that of the experiment by default.")] = None,
@@ -42,24 +56,16 @@ def report(
     ] = False,
     schema: Annotated[Path | None, typer.Option(help="With --privacy: schema of the original table.")] = None,
     original: Annotated[Path | None, typer.Option(help="With --privacy: the original, for attacks and truth.")] = None,
-    population: Annotated[
-        Path | None, typer.Option(help="With --privacy: CSV of the people among whom an attacker looks.")
-    ] = None,
-    require: Annotated[
-        str | None, typer.Option(help="With --privacy: what is asked beside the manifest's claim: k=10,l=2:COLUMN.")
-    ] = None,
+    population: Population = None,
+    require: Required = None,
     language: Annotated[str, typer.Option(help="With --privacy: en or pt.")] = "en",
-    attacks: Annotated[
-        bool, typer.Option("--attacks/--no-attacks", help="With --privacy and --original: try the attacks.")
-    ] = True,
+    attacks: Attacks = True,
     row_key: options.RowKey = None,
     missing: options.Missing = None,
     encoding: options.Encoding = "auto",
     force: options.Force = False,
     audit: AuditFile = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="With --privacy: print the evidence as JSON; no page unless -o names one.")
-    ] = False,
+    as_json: Evidence = False,
 ) -> None:
     """One self-contained page about the results of experiments: findings, figures, tables, provenance.
 

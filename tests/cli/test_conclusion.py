@@ -58,6 +58,7 @@ class Place:
 
     def anonymize(self, *more: str) -> Outcome:
         made = ["--schema", self.folder / "ward.toml", "--k", "4", "-o", self.released]
+        made += ["--keep-order", "--force"]  # people are listed in the order of the rows
         return self.run("anonymize", self.folder / "ward.csv", *made, *more)
 
     def recounted(self) -> Recount:
@@ -75,7 +76,7 @@ class Place:
             first += ("--schema", self.folder / "ward.toml")
         elif command == "report":
             first += ("--privacy", "--no-attacks")
-        page = ("-o", self.folder / "report.html") if command == "report" else ()
+        page = ("-o", self.folder / "report.html", "--force") if command == "report" else ()
         return self.run(*first, *page, *more), self.run(*first, *more, "--json").json["conclusion"]
 
     def sees(self, level: str, *more: str | Path, code: int = 0) -> None:

@@ -19,7 +19,7 @@ from fedanon.verification import Verification
 
 SCHEMA = """
 name = "ward"
-[attributes.patient]
+[attributes.name]
 role = "identifying"
 type = "categorical"
 values = ["Ana Souza", "Bento Lima"]
@@ -45,7 +45,7 @@ SAID = ("Souza", "asthma", "Lung", "98765", "431")
 def files(tmp_path: Path) -> tuple[Path, Path]:
     diagnoses = ["asthma", "influenza", "angina", "infarction"]
     rows = {
-        "patient": [("Ana Souza", "Bento Lima")[i % 2] for i in range(40)],
+        "name": [("Ana Souza", "Bento Lima")[i % 2] for i in range(40)],
         "age": [20 + i for i in range(40)],
         "diagnosis": [diagnoses[i % 4] for i in range(40)],
         "income": [431 + 1000 * i for i in range(40)],
@@ -73,7 +73,7 @@ def test_no_value_of_a_dropped_or_passed_through_column_is_listed(files: tuple[P
     text = manifest_path(manifest.release).read_text()
     assert [value for value in SAID if value in text] == []
     types = {column["name"]: (column["role"], column["type"]) for column in manifest.document["columns"]}
-    assert types["patient"] == ("identifying", "categorical")
+    assert types["name"] == ("identifying", "categorical")
     assert types["income"] == ("insensitive", "numeric")
     assert manifest.schema is not None
     assert isinstance(manifest.schema["income"], Numeric)

@@ -12,7 +12,7 @@ import pytest
 from fedanon.anonymizers import Mondrian
 from fedanon.data.schema import FreeText, Numeric, Role, Schema
 from fedanon.data.table import Table
-from fedanon.io.release_file import manifest_path, read_release, write_release
+from fedanon.io.release_file import FileForm, manifest_path, read_release, write_release
 from fedanon.privacy.models.k_anonymity import KAnonymity
 from fedanon.release.conclusion import MAX_UNIQUE, Conclusion, ReleaseFinding, conclude
 from fedanon.release.exposure import measure_exposure
@@ -27,7 +27,7 @@ SCHEMA = Schema(
         FreeText("patient", Role.IDENTIFYING),
         Numeric("age", Role.QUASI_IDENTIFYING, 0, 99, True),
         FreeText("illness", Role.SENSITIVE),
-        FreeText("remark", Role.INSENSITIVE),
+        FreeText("color", Role.INSENSITIVE),
     ),
     one_row_per_person=True,
 )
@@ -41,7 +41,7 @@ def frame(rows: int = 200, *, remarks: int = 1, illnesses: int = 2) -> pd.DataFr
             "patient": number,
             "age": 20 + number % 5,
             "illness": [f"i{i}" for i in number // 5 % illnesses],
-            "remark": [f"r{i}" for i in number % remarks],
+            "color": [f"r{i}" for i in number % remarks],
         }
     )
 
@@ -88,9 +88,9 @@ def test_rows_that_are_unique_over_all_columns_are_a_finding() -> None:
 def test_a_few_unique_rows_are_none() -> None:
     data = frame()
     rare = int(MAX_UNIQUE * len(data))
-    data.loc[: rare - 1, "remark"] = [f"x{i}" for i in range(rare)]
+    data.loc[: rare - 1, "color"] = [f"x{i}" for i in range(rare)]
     assert concluded(data).level == "kept"
-    data.loc[:rare, "remark"] = [f"x{i}" for i in range(rare + 1)]
+    data.loc[:rare, "color"] = [f"x{i}" for i in range(rare + 1)]
     assert kinds(concluded(data)) == ["jointly_unique"]
 
 
@@ -107,7 +107,7 @@ def test_one_certain_value_is_a_finding() -> None:
 def test_a_column_that_looks_like_an_identifier_is_a_finding() -> None:
     named = SCHEMA.replacing()
     named = replace(named, attributes=(*SCHEMA.attributes[:3], FreeText("full_name", Role.INSENSITIVE)))
-    found = concluded(frame().rename(columns={"remark": "full_name"}), named)
+    found = concluded(frame().rename(columns={"color": "full_name"}), named)
     assert (found.level, found.findings[0].columns) == ("kept_but", ("full_name",))
 
 
@@ -173,7 +173,7 @@ def visits(rng: np.random.Generator) -> tuple[pd.DataFrame, Schema]:
         "patient": person,
         "age": rng.integers(20, 20 + rng.integers(2, 40), rows),
         "illness": illness[rng.integers(0, rng.integers(1, 5), rows)],
-        "remark": [f"r{i}" for i in rng.integers(0, rng.integers(1, 2 * rows), rows)],
+        "color": [f"r{i}" for i in rng.integers(0, rng.integers(1, 2 * rows), rows)],
         "cost": rng.integers(0, rng.integers(1, 4), rows) / 2,
     }
     return pd.DataFrame(data), schema
@@ -184,7 +184,7 @@ def test_no_sentence_is_denied_by_a_recount(seed: int, tmp_path: Path) -> None:
     data, schema = visits(np.random.default_rng(seed))
     table = Table.from_frame(data, schema)
     release = Mondrian(k=min(3, table.n_units)).anonymize(table, rng=seed)
-    path = write_release(release, table, tmp_path / "out.csv")
+    path = write_release(release, table, tmp_path / "out.csv", form=FileForm(keep_order=True))
     said = declared(manifest_path(path))
     # with one row per person every row is somebody else's
     persons = data["patient"].tolist() if schema.unit == "people" else None
@@ -204,7 +204,7 @@ def test_a_recount_denies_what_is_wrong(tmp_path: Path) -> None:
     data.loc[data["age"] == 20, "illness"] = "i0"
     release = release_of(data)
     path = write_release(release, Table.from_frame(data, SCHEMA), tmp_path / "out.csv")
-    roles = {"age": "quasi_identifying", "illness": "sensitive", "remark": "insensitive"}
+    roles = {"age": "quasi_identifying", "illness": "sensitive", "color": "insensitive"}
     counted = recount(path, roles, list(range(200)))
     right = (
         "shared by at least 40 people; smallest class, in people (k reached) 40; 90 % of the published rows (180 of "
