@@ -45,7 +45,7 @@ MIN_ROUNDS = 3
 MAX_SCORE = 99.0
 #: least and most the distances of the closest differ, as logarithms: nodes that are nearly equal are not told apart,
 #: and one in the very middle, at a distance of zero, does not make the range infinite
-MIN_RANGE, MAX_RANGE = 0.2, float(np.log(100.0))
+MIN_RANGE, MAX_RANGE = 0.35, float(np.log(100.0))
 #: makes the median of absolute deviations the standard deviation of a normal distribution
 NORMAL = 1.4826
 #: least spread of a coordinate, times the median of all; and most a coordinate says, in spreads
@@ -80,11 +80,12 @@ def unlikeness(vectors: FloatArray, rows: FloatArray, too_long: BoolArray | None
     coordinates = np.minimum(np.divide(away, spread, out=at_most, where=spread > 0.0), MAX_COORDINATE).mean(axis=1)
     lengths = np.linalg.norm(away, axis=1)
     scores = [_beyond(distances * weights) for distances in (lengths, coordinates) for weights in (1.0, np.sqrt(rows))]
-    least = np.min(scores, axis=0)
+    least: FloatArray = np.min(scores, axis=0)
     if too_long is None:
         return least
     excuse = np.sqrt(rows / (rows + FEW_ROWS))
-    return np.where(too_long, np.minimum(_beyond(lengths * excuse), 2 * _beyond(coordinates * excuse)), least)
+    excused = np.minimum(_beyond(lengths * excuse), 2 * _beyond(coordinates * excuse))
+    return np.asarray(np.where(too_long, excused, least))
 
 
 def _beyond(distances: FloatArray) -> FloatArray:
@@ -93,7 +94,7 @@ def _beyond(distances: FloatArray) -> FloatArray:
     if closest[-1] == 0.0:
         return np.where(distances > 0.0, MAX_SCORE, 0.0)
     logarithms = np.log(np.maximum(distances / closest[-1], np.exp(-MAX_RANGE)))
-    return np.minimum(logarithms / max(-float(logarithms.min()), MIN_RANGE), MAX_SCORE)
+    return np.asarray(np.minimum(logarithms / max(-float(logarithms.min()), MIN_RANGE), MAX_SCORE))
 
 
 @dataclass
