@@ -15,6 +15,7 @@ from flwr.clientapp import ClientApp
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError, FedanonError, PrivacyViolationError, UpdateRejectedError
 from fedanon.federated import joint_state, wire
+from fedanon.federated.packing import answer_in_kind
 from fedanon.federated.sources import load_node_table
 from fedanon.io.audit import AuditLog, audit
 from fedanon.joint.disclosure import read_rules
@@ -46,7 +47,7 @@ def client_app(
     ``settings`` stand in for the run config where an engine passes none; ``prepared`` are nodes of this process, by
     their partition.
     """
-    app = ClientApp()
+    app = ClientApp(mods=[answer_in_kind])
     nodes = _Nodes(load, settings, prepared)
 
     _count_jointly(app, nodes)

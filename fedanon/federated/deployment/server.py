@@ -22,6 +22,7 @@ from fedanon.federated.deployment.certificates import (
 from fedanon.federated.deployment.config import EVERYWHERE, SERVER_FILE, ServerConfig
 from fedanon.federated.deployment.folders import new_private_folder, toml_text, write_bundle, write_private
 from fedanon.federated.deployment.link import Link
+from fedanon.federated.deployment.presence import present
 from fedanon.federated.deployment.processes import leaving_on_signals
 from fedanon.federated.deployment.roster import Roster, let_in
 from fedanon.federated.deployment.serving import checkpoints_in, result_path
@@ -31,6 +32,7 @@ from fedanon.learning.suspicion import NodeEvidence
 AUTHORITY = "ca.crt"
 AUTHORITY_KEY = "ca.key"
 CERTIFICATE = "server.crt"
+PID_FILE = "server.pid"
 
 RUN_TEMPLATE = """
 # What every node agrees to; `fedanon methods` lists the methods.
@@ -83,7 +85,7 @@ class Server:
         authority = new_authority()
         listen = listen or ("127.0.0.1" if host in LOCAL else EVERYWHERE)
         config = ServerConfig(host=host, listen=listen, port=port, nodes=nodes)
-        names = ("host", "listen", "port", "nodes", "wait_seconds", "reply_seconds")
+        names = ("host", "listen", "port", "nodes", "wait_seconds", "reply_seconds", "return_seconds")
         new_private_folder(folder)
         write_private(ca_key or folder / AUTHORITY_KEY, authority.key)
         write_private(folder / AUTHORITY, authority.certificate)
@@ -138,6 +140,10 @@ class Server:
 
     def run(self, *, insecure: bool, resume: bool, restart: bool = False) -> Path:
         """Serve one run from its first or last round to its result, and return the path of that."""
+        with leaving_on_signals(), present(self.folder / PID_FILE, "This server"):
+            return self._run(insecure=insecure, resume=resume, restart=restart)
+
+    def _run(self, *, insecure: bool, resume: bool, restart: bool) -> Path:
         settings = self.config.run
         if not insecure:
             self._check_keys()
@@ -145,11 +151,11 @@ class Server:
         path = result_path(self.folder, settings)
         path.unlink(missing_ok=True)
         app = write_bundle(self.folder / "app", settings)
-        with leaving_on_signals(), Link(self.folder, self.config, insecure=insecure) as link:
-            if not insecure:
-                failed = let_in(self.roster.keys(), link.NAME, link.environment)
-                if failed:
-                    raise InfeasibleError(f"These nodes could not be registered: {', '.join(failed)}.")
+        with Link(self.folder, self.config, insecure=insecure) as link:
+            keys = [] if insecure else self.roster.keys()
+            failed = let_in(keys, link.NAME, link.environment, stop_runs=True)
+            if failed:
+                raise InfeasibleError(f"These nodes could not be registered: {', '.join(failed)}.")
             link.stream(["run", str(app), link.NAME, "--stream"])
         shutil.rmtree(app, ignore_errors=True)
         if not path.exists():

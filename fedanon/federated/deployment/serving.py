@@ -19,6 +19,10 @@ from fedanon.errors import ConfigError
 from fedanon.federated import wire
 from fedanon.federated.deployment.config import ServerConfig
 from fedanon.federated.deployment.folders import private_folder, write_private
+from fedanon.federated.deployment.presence import present
+from fedanon.federated.deployment.processes import die_with_parent
+from fedanon.federated.deployment.steady_grid import SteadyGrid
+from fedanon.federated.handshake import Door
 from fedanon.federated.server import FederatedRun, server_app, wait_for_nodes
 from fedanon.io.audit import audit
 from fedanon.io.manifest import file_sha256
@@ -28,6 +32,10 @@ from fedanon.learning.settings import RunSettings
 
 FOLDER_VARIABLE = "FEDANON_SERVER_FOLDER"
 SECURITY_VARIABLE = "FEDANON_SECURITY"
+#: names the process of a run
+RUN_PID_FILE = "run.pid"
+#: how long a run waits for the process of an earlier one, which is being stopped
+STOP_SECONDS = 60.0
 
 #: scores of a round that are shown while it runs
 SHOWN = ("log_loss", "accuracy", "auc_client_mean", "epsilon_spent")
@@ -55,6 +63,7 @@ def result(settings: RunSettings, outcome: RunResult, security: str) -> dict[str
         "version": __version__,
         "settings": wire.encode_settings(settings, simulated=False),
         "rounds": outcome.rounds,
+        "nodes": {str(number): outcome.names[number] for number in sorted(outcome.names)},
         "facts": {str(number): outcome.facts[number].to_dict() for number in sorted(outcome.facts)},
         "rejected": outcome.rejected,
         "unresponsive": outcome.unresponsive,
@@ -67,19 +76,27 @@ def result(settings: RunSettings, outcome: RunResult, security: str) -> dict[str
 def _main(grid: Grid, context: Context) -> None:
     if FOLDER_VARIABLE not in os.environ:
         raise ConfigError("This app is started by `fedanon server run`.")
+    die_with_parent(os.getppid())  # or it would go on against the next SuperLink
     folder = Path(os.environ[FOLDER_VARIABLE])
+    with present(folder / RUN_PID_FILE, "A run of this server", seconds=STOP_SECONDS):
+        _run(grid, context, folder)
+
+
+def _run(grid: Grid, context: Context, folder: Path) -> None:
     config = ServerConfig.read(folder)
+    steady = SteadyGrid(grid, config.return_seconds)
     settings = wire.decode_settings(context.run_config)
     audit("run started", settings=wire.encode_settings(settings), security=os.environ.get(SECURITY_VARIABLE, "none"))
-    wait_for_nodes(grid, config.nodes, config.wait_seconds)
+    wait_for_nodes(steady, config.nodes, config.wait_seconds)
     private_folder(folder / "checkpoints")
     federation = FederatedRun(
-        grid,
+        steady,
         settings,
         checkpoints=checkpoints_in(folder),
         on_round=_report,
         timeout=config.reply_seconds,
         forgetful=True,
+        door=Door(nodes=config.nodes, seconds=config.wait_seconds, look=steady.look),
     )
     content = result(settings, federation.run(), os.environ.get(SECURITY_VARIABLE, "none"))
     path = result_path(folder, settings)

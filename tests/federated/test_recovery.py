@@ -1,0 +1,82 @@
+"""Processes killed at any point: the run goes on to the same model with `--resume`, and nobody touches the nodes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.federated.deployed import PATIENCE, deployed, wait_until
+from tests.federated.test_deployment import assert_same, checkpoint_round, deployed_result, local_result
+
+RUN = """
+method = "mondrian"
+model = "lr"
+rounds = 4
+method_settings = { k = 4 }
+"""
+#: how many points the long test kills at, and where its random numbers begin
+CRASHES = int(os.environ.get("FEDANON_CRASHES", "100"))
+SEED = int(os.environ.get("FEDANON_SEED", "0"))
+#: what marks the processes of a federation by their command lines, outermost first
+MARKS = {
+    "server": "server run",
+    "superlink": "deployment.superlink",
+    "superexec": "flower-superexec",
+    "serverapp": "flwr-serverapp",
+    "client": "flwr run",
+}
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
+
+
+def descendants(process: int) -> Iterator[int]:
+    """A process and all it has started, as the kernel knows them."""
+    yield process
+    with contextlib.suppress(OSError):
+        for child in Path(f"/proc/{process}/task/{process}/children").read_text(encoding="ascii").split():
+            yield from descendants(int(child))
+
+
+def command_line(process: int) -> str:
+    try:
+        return Path(f"/proc/{process}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def find(process: int, mark: str) -> int | None:
+    """The process of a family whose command line has a mark."""
+    return next((each for each in descendants(process) if mark in command_line(each)), None)
+
+
+def is_alive(process: int) -> bool:
+    """Whether a process runs; one that has ended and is not yet cleared away does not."""
+    try:
+        return ") Z " not in Path(f"/proc/{process}/stat").read_text(encoding="ascii")
+    except OSError:
+        return False
+
+
+def kill(process: int | None) -> None:
+    if process is not None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("victim", ["server", "serverapp"])
+def test_a_run_goes_on_after_a_process_was_killed(tmp_path, monkeypatch, victim):
+    with deployed(tmp_path, RUN, nodes=2) as found:
+        server = found.start_server()
+        nodes = [found.start_node(number) for number in range(2)]
+        wait_until(lambda: checkpoint_round(found) >= 1, "no first round", alive=server)
+        family = list(descendants(server.pid))
+        kill(find(server.pid, MARKS[victim]))
+        assert server.wait(PATIENCE) != 0
+        wait_until(lambda: not any(map(is_alive, family)), "children outlive their parent")
+        found.finish(found.start_server("--resume"))
+        assert_same(deployed_result(found), local_result(found, monkeypatch))
+        assert [node.poll() for node in nodes] == [None, None]
