@@ -37,12 +37,12 @@ def status(
     shown = {
         "server": found["server"],
         "registered nodes": ", ".join(found["registered"]),
-        "nodes online": sum(node.get("status") == "online" for node in found["nodes"]),
+        "nodes online": ", ".join(sorted(node["name"] for node in found["nodes"] if node["status"] == "online")),
         "last run": found["runs"][0].get("status") if found["runs"] else None,
         "last checkpoint": f"round {found['checkpoint_round']} of {found['rounds']}",
         "updates left out": len(found["rejected"]),
         "answers missing": len(found["unresponsive"]),
-        "suspects": ", ".join(str(entry["node"]) for entry in found["conduct"] if entry["suspect"]) or "none",
+        "suspects": ", ".join(entry["name"] for entry in found["conduct"] if entry["suspect"]) or "none",
         "finished": "yes" if found["finished"] else "no",
         **{f"{name} expires": _when(days) for name, days in found["days_left"].items()},
     }
@@ -67,7 +67,7 @@ def _print_conduct(conduct: list[dict[str, Any]]) -> None:
 
 def _conduct_row(entry: dict[str, Any]) -> list[Any]:
     counts = [entry[name] for name in ("left_out", "no_answer", "rounds", "rounds_flagged", "score")]
-    return [str(entry["node"]), *counts, "yes" if entry["suspect"] else "no"]
+    return [entry["name"], *counts, "yes" if entry["suspect"] else "no"]
 
 
 def _print_events(found: dict[str, Any]) -> None:
@@ -76,7 +76,7 @@ def _print_events(found: dict[str, Any]) -> None:
     events += [(each, f"no answer to: {each['during']}") for each in found["unresponsive"]]
     events.sort(key=lambda event: event[0]["round"])
     if events:
-        rows = [(each["round"], str(each["node"]), what) for each, what in events[-SHOWN:]]
+        rows = [(each["round"], str(each.get("name", each["node"])), what) for each, what in events[-SHOWN:]]
         print_table(f"The last {len(rows)} of {len(events)} faults", ["round", "node", "what"], rows)
 
 

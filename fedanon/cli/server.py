@@ -103,6 +103,9 @@ def run(
 ) -> None:
     """Serve one run: wait for the nodes, train, and write the result."""
     from fedanon.federated.deployment.server import Server
+    from fedanon.federated.deployment.serving import MODELS
 
     path = Server(folder).run(insecure=insecure, resume=resume, restart=restart)
-    console().print(f"Finished: results/{path.name}")
+    out, model = console(), folder / MODELS / path.stem
+    out.print(f"Finished: results/{path.name}, and the model with its card in {model}", soft_wrap=True)
+    out.print(f"Next: fedanon predict {model} INPUT --schema SCHEMA -o OUTPUT", soft_wrap=True)

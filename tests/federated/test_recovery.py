@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.federated.deployed import PATIENCE, deployed, wait_until
+from tests.federated.deployed import PATIENCE, Deployed, deployed, wait_until
 from tests.federated.test_deployment import assert_same, checkpoint_round, deployed_result, local_result
 
 RUN = """
@@ -80,3 +82,52 @@ def test_a_run_goes_on_after_a_process_was_killed(tmp_path, monkeypatch, victim)
         found.finish(found.start_server("--resume"))
         assert_same(deployed_result(found), local_result(found, monkeypatch))
         assert [node.poll() for node in nodes] == [None, None]
+
+
+@pytest.mark.slow
+def test_random_crashes_do_not_change_the_model(tmp_path, monkeypatch):
+    """Kill one process of a run, or all of its server, at random points; a node that is killed is started again."""
+    rng = random.Random(SEED)
+    with deployed(tmp_path, RUN, nodes=2) as found:
+        expected = local_result(found, monkeypatch)
+        nodes = [found.start_node(number) for number in range(2)]
+        for crash in range(CRASHES):
+            victim, delay = rng.choice([*MARKS, "all", "node", "worker"]), rng.uniform(0, 12)
+            print(f"crash {crash}: {victim} after {delay:.1f} s", flush=True)
+            server = found.start_server("--restart")
+            wait_for(delay, server)
+            strike(found, victim, server, nodes, rng)
+            if victim in ("node", "worker"):
+                assert server.wait(PATIENCE) == 0, found.said("server.log")[-5_000:]
+            elif server.wait(PATIENCE) != 0:
+                found.finish(found.start_server("--resume"))
+            assert_same(deployed_result(found), expected)
+            assert [node.poll() for node in nodes] == [None, None]
+
+
+def wait_for(seconds: float, server: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        server.wait(seconds)
+
+
+def strike(
+    found: Deployed,
+    victim: str,
+    server: subprocess.Popen[bytes],
+    nodes: list[subprocess.Popen[bytes]],
+    rng: random.Random,
+) -> None:
+    """Kill what is to be killed, if it is there."""
+    number = rng.randrange(len(nodes))
+    if victim == "node":
+        kill(nodes[number].pid)
+        nodes[number].wait()
+        nodes[number] = found.start_node(number)
+    elif victim == "worker":
+        for process in list(descendants(nodes[number].pid))[1:]:
+            kill(process)
+    elif victim == "all":
+        for process in list(descendants(server.pid)):
+            kill(process)
+    else:
+        kill(find(server.pid, MARKS[victim]))

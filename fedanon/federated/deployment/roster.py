@@ -5,11 +5,14 @@ A key that was removed is never accepted again.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import json
 import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from fedanon.errors import ConfigError, DataError, InfeasibleError
 from fedanon.federated.deployment import processes
@@ -94,7 +97,8 @@ def _comment(text: bytes) -> bytes:
 
 GONE = "unregistered"
 DONE = "registered "
-STOP = "--stop-runs"
+STOP, LIST = "--stop-runs", "--list"
+LISTED = "nodes "
 
 
 def let_in(keys: Sequence[Path], link: str, env: Mapping[str, str], *, stop_runs: bool = False) -> list[str]:
@@ -116,8 +120,15 @@ def let_in(keys: Sequence[Path], link: str, env: Mapping[str, str], *, stop_runs
     return [key.stem for key in keys if key.stem not in registered]
 
 
+def nodes_of(link: str, env: Mapping[str, str]) -> list[dict[str, Any]]:
+    """The nodes a SuperLink knows, by the names they were registered under; empty if it cannot be asked."""
+    done, said = processes.call_python(["-m", __name__, link, LIST], env, seconds=60)
+    lines = [line.removeprefix(LISTED) for line in said.splitlines() if line.startswith(LISTED)] if done else []
+    return list(json.loads(lines[0])) if lines else []
+
+
 def main() -> None:
-    """In the process: the name of the SuperLink, whether to stop runs, then the files."""
+    """In the process: the name of the SuperLink, what else to do, then the files."""
     from flwr.cli.flower_config import read_superlink_connection
     from flwr.cli.supernode.register import try_load_public_key
     from flwr.cli.utils import init_http_client_from_connection
@@ -130,13 +141,18 @@ def main() -> None:
     )
 
     link, *files = sys.argv[1:]
-    stop_runs, files = files[:1] == [STOP], [file for file in files if file != STOP]
+    asked, files = files[:1], [file for file in files if file not in (STOP, LIST)]
     wanted = {try_load_public_key(Path(file)): Path(file).stem for file in files}
     control = init_http_client_from_connection(read_superlink_connection(link))
-    if stop_runs:
+    if asked == [LIST]:
+        known_nodes = control.ListNodes(ListNodesRequest()).nodes_info
+        print(LISTED + json.dumps([{"name": n.name or f"node {n.node_id}", "status": n.status} for n in known_nodes]))
+        return
+    if asked == [STOP]:
         for run in control.ListRuns(ListRunsRequest()).run_dict.values():
             if run.status.status != "finished":
-                control.StopRun(StopRunRequest(run_id=run.run_id))
+                with contextlib.suppress(Exception):  # it may have ended meanwhile
+                    control.StopRun(StopRunRequest(run_id=run.run_id))
         if not files:  # a server without keys: its nodes register themselves
             return
     nodes = control.ListNodes(ListNodesRequest()).nodes_info

@@ -24,7 +24,7 @@ from fedanon.federated.deployment.folders import new_private_folder, toml_text, 
 from fedanon.federated.deployment.link import Link
 from fedanon.federated.deployment.presence import present
 from fedanon.federated.deployment.processes import leaving_on_signals
-from fedanon.federated.deployment.roster import Roster, let_in
+from fedanon.federated.deployment.roster import Roster, let_in, nodes_of
 from fedanon.federated.deployment.serving import checkpoints_in, result_path
 from fedanon.learning.checkpoints import Checkpoint
 from fedanon.learning.suspicion import NodeEvidence
@@ -198,8 +198,8 @@ def status(folder: Path, *, insecure: bool = False) -> dict[str, Any]:
     return {
         "server": "running" if up else "stopped",
         "registered": server.roster.names(),
-        "nodes": _ask(link, "nodes", "supernode", "list") if up else [],
-        "runs": _ask(link, "runs", "list") if up else [],
+        "nodes": nodes_of(link.NAME, link.environment) if up else [],
+        "runs": _runs(link) if up else [],
         "rounds": settings.rounds,
         "checkpoint_round": last.round_number if last else 0,
         "rejected": last.rejected if last else [],
@@ -210,13 +210,13 @@ def status(folder: Path, *, insecure: bool = False) -> dict[str, Any]:
     }
 
 
-def _ask(link: Link, what: str, *command: str) -> list[dict[str, Any]]:
-    done, said = processes.call([*command, link.NAME, "--format", "json"], link.environment)
+def _runs(link: Link) -> list[dict[str, Any]]:
+    done, said = processes.call(["list", link.NAME, "--format", "json"], link.environment)
     try:
         found = json.loads(said[said.index("{") :]) if done else {}
     except ValueError:
         return []
-    return list(found.get(what, []))
+    return list(found.get("runs", []))
 
 
 def conduct(checkpoint: Checkpoint) -> list[dict[str, Any]]:
@@ -227,15 +227,17 @@ def conduct(checkpoint: Checkpoint) -> list[dict[str, Any]]:
     """
     evidence = {int(node): NodeEvidence(**kept) for node, kept in checkpoint.evidence.items()}
     faults = checkpoint.rejected + checkpoint.unresponsive
-    nodes = sorted(evidence.keys() | {fault["node"] for fault in faults})
+    # who never said its number is known by its name
+    nodes = sorted(evidence.keys() | {fault["node"] for fault in faults}, key=str)
     found = [_of_node(node, checkpoint, evidence.get(node, NodeEvidence())) for node in nodes]
     return sorted(found, key=lambda entry: (not entry["suspect"], -entry["left_out"], -entry["no_answer"]))
 
 
-def _of_node(node: int, checkpoint: Checkpoint, evidence: NodeEvidence) -> dict[str, Any]:
+def _of_node(node: int | str, checkpoint: Checkpoint, evidence: NodeEvidence) -> dict[str, Any]:
     reasons = Counter(entry["reason"] for entry in checkpoint.rejected if entry["node"] == node)
     return {
         "node": node,
+        "name": checkpoint.names.get(str(node), str(node)),
         "suspect": evidence.is_suspect,
         "left_out": reasons.total(),
         "reasons": dict(reasons),

@@ -27,13 +27,16 @@ from fedanon.federated.server import FederatedRun, server_app, wait_for_nodes
 from fedanon.io.audit import audit
 from fedanon.io.manifest import file_sha256
 from fedanon.learning.checkpoints import Checkpoints
+from fedanon.learning.model_card import make_card
 from fedanon.learning.rounds import RunResult
+from fedanon.learning.saved_model import write_model
 from fedanon.learning.settings import RunSettings
 
 FOLDER_VARIABLE = "FEDANON_SERVER_FOLDER"
 SECURITY_VARIABLE = "FEDANON_SECURITY"
 #: names the process of a run
 RUN_PID_FILE = "run.pid"
+MODELS = "models"
 #: how long a run waits for the process of an earlier one, which is being stopped
 STOP_SECONDS = 60.0
 
@@ -54,6 +57,11 @@ def checkpoints_in(folder: Path) -> Checkpoints:
 def result_path(folder: Path, settings: RunSettings) -> Path:
     """Where the result of a run lies: runs with other settings never meet."""
     return folder / "results" / f"{Checkpoints.name(settings)}-{settings.rounds}.json"
+
+
+def model_path(folder: Path, settings: RunSettings) -> Path:
+    """Where the model of a run lies."""
+    return folder / MODELS / result_path(folder, settings).stem
 
 
 def result(settings: RunSettings, outcome: RunResult, security: str) -> dict[str, Any]:
@@ -98,7 +106,11 @@ def _run(grid: Grid, context: Context, folder: Path) -> None:
         forgetful=True,
         door=Door(nodes=config.nodes, seconds=config.wait_seconds, look=steady.look),
     )
-    content = result(settings, federation.run(), os.environ.get(SECURITY_VARIABLE, "none"))
+    security, outcome = os.environ.get(SECURITY_VARIABLE, "none"), federation.run()
+    private_folder(folder / MODELS)
+    card = make_card(settings, outcome, security=security)
+    write_model(model_path(folder, settings), card, outcome.parameters, replace=True)
+    content = result(settings, outcome, security)
     path = result_path(folder, settings)
     private_folder(path.parent)
     write_private(path, json.dumps(content, indent=2, sort_keys=True) + "\n")
