@@ -16,9 +16,33 @@ app = typer.Typer(help="A federation of real machines.", no_args_is_help=True)
 SHOWN = 20
 
 
-@app.callback()
-def _group() -> None:
-    pass
+@app.command()
+def init(
+    folder: Annotated[Path, typer.Argument(help="A new folder.")],
+    nodes: Annotated[int, typer.Option(help="Number of nodes.", min=1)] = 2,
+    host: Annotated[str, typer.Option(help="Name or address by which nodes find the server.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port.", min=1, max=65535)] = 9443,
+    dataset: Annotated[
+        str | None, typer.Option(help="A data set by name to deal out among the nodes, for a trial.")
+    ] = None,
+) -> None:
+    """Make the folders of a server and all its nodes, ready to run.
+
+    Certificates are issued, and nodes are registered and know each other's
+    keys. Everything is made in one place, so whoever does this has seen the
+    private keys of all nodes: for trials, or where that is agreed on.
+    Otherwise `fedanon server init` and `fedanon node init` make them apart.
+    """
+    from fedanon.federated.deployment.new_federation import DATA, SCHEMA, new_federation
+
+    made = new_federation(folder, nodes=nodes, host=host, port=port, dataset=dataset)
+    out = console()
+    names = made.server.roster.names()
+    out.print(f"Made {folder}: the server's folder and those of {', '.join(names)}.", soft_wrap=True)
+    if dataset is None:
+        out.print(f"Put {DATA} and {SCHEMA} into the folder of every node.")
+    out.print("Next, for every node:", f"fedanon node run {folder}/NAME", soft_wrap=True)
+    out.print(f"and for the server:   fedanon server run {folder}/server", soft_wrap=True)
 
 
 @app.command()
