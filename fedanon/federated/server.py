@@ -7,10 +7,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
-from flwr.app import Context, Message, MessageType, RecordDict
-from flwr.serverapp import Grid, ServerApp
+from flwr.app import Message, MessageType, RecordDict
+from flwr.serverapp import Grid
 
 from fedanon.errors import InfeasibleError
 from fedanon.federated import wire
@@ -172,21 +171,3 @@ def wait_for_nodes(grid: Grid, count: int, seconds: float) -> None:
         if time.monotonic() > end:
             raise InfeasibleError(f"{found} of {count} nodes came within {seconds:g} seconds.")
         time.sleep(0.1)
-
-
-def server_app(run: Callable[[Grid, Context], None] | None = None) -> ServerApp:
-    """A ServerApp that runs a federation with the run config's settings and keeps its result."""
-    app = ServerApp()
-
-    @app.main()
-    def main(grid: Grid, context: Context) -> None:
-        if run is not None:
-            run(grid, context)
-            return
-        settings = wire.decode_settings(context.run_config)
-        checkpoints = Checkpoints.at(str(context.run_config.get("checkpoint-folder", "")))
-        result = FederatedRun(grid, settings, checkpoints=checkpoints).run()
-        last: dict[str, Any] = result.rounds[-1] if result.rounds else {}
-        log.info("finished after round %s: %s", last.get("round"), last)
-
-    return app

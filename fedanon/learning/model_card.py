@@ -19,7 +19,7 @@ def make_card(settings: RunSettings, outcome: RunResult, *, security: str, egres
     ----------
     settings : of the run.
     outcome : of the run.
-    security : how nodes and server spoke: 'tls', 'none', or 'simulated' for a run on one machine.
+    security : how nodes and server spoke: 'tls', 'none', 'simulated' for a run on one machine, or 'unknown'.
     egress : what the nodes noted of what left them, if that is known.
     """
     facts = outcome.facts
@@ -130,6 +130,7 @@ def _promises(card: Mapping[str, Any]) -> Iterator[str]:
     yield {
         "tls": "Nodes and server spoke over TLS and knew each other by keys.",
         "none": "Nodes and server spoke without TLS and without keys.",
-    }.get(card["security"], "All nodes were simulated on one machine.")
+        "simulated": "All nodes were simulated on one machine.",
+    }.get(card["security"], "Whether nodes and server spoke over TLS is not known.")
     if card["egress"] is None:
         yield "What left the nodes was not collected here; the audit log of every node has it, where one is kept."

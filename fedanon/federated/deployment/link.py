@@ -85,6 +85,12 @@ class Link:
                     return
                 time.sleep(LOOK_SECONDS)
 
+    def wait(self) -> None:
+        """Wait until the SuperLink ends."""
+        assert self._process is not None
+        self._process.wait()
+        raise InfeasibleError("The SuperLink ended; superlink.log says why.")
+
     # ---- the process ----------------------------------------------------------------------------
 
     def __enter__(self) -> Link:

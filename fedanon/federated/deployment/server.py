@@ -143,6 +143,21 @@ class Server:
         with leaving_on_signals(), present(self.folder / PID_FILE, "This server"):
             return self._run(insecure=insecure, resume=resume, restart=restart)
 
+    def serve(self, *, insecure: bool) -> None:
+        """Run the SuperLink until ended, for runs that `flwr run` starts."""
+        if not insecure:
+            self._check_keys()
+        link = Link(self.folder, self.config, insecure=insecure)
+        with leaving_on_signals(), present(self.folder / PID_FILE, "This server"), link:
+            self._let_in(link, insecure=insecure)
+            link.wait()
+
+    def _let_in(self, link: Link, *, insecure: bool) -> None:
+        """Let the registered nodes in, and stop what an earlier server has left."""
+        keys = [] if insecure else self.roster.keys()
+        if failed := let_in(keys, link.NAME, link.environment, stop_runs=True):
+            raise InfeasibleError(f"These nodes could not be registered: {', '.join(failed)}.")
+
     def _run(self, *, insecure: bool, resume: bool, restart: bool) -> Path:
         settings = self.config.run
         if not insecure:
@@ -152,10 +167,7 @@ class Server:
         path.unlink(missing_ok=True)
         app = write_bundle(self.folder / "app", settings)
         with Link(self.folder, self.config, insecure=insecure) as link:
-            keys = [] if insecure else self.roster.keys()
-            failed = let_in(keys, link.NAME, link.environment, stop_runs=True)
-            if failed:
-                raise InfeasibleError(f"These nodes could not be registered: {', '.join(failed)}.")
+            self._let_in(link, insecure=insecure)
             link.stream(["run", str(app), link.NAME, "--stream"])
         shutil.rmtree(app, ignore_errors=True)
         if not path.exists():
