@@ -155,13 +155,13 @@ def test_a_strange_key_and_a_strange_server_are_refused(waiting, tmp_path):
 
 @pytest.mark.slow
 def test_a_killed_server_resumes_to_the_same_model(tmp_path, monkeypatch):
-    with deployed(tmp_path, RUN.format(rounds=5), nodes=2) as found:
+    with deployed(tmp_path, RUN.format(rounds=15), nodes=2) as found:
         server = found.start_server()
         for number in range(2):
             found.start_node(number)
         wait_until(lambda: checkpoint_round(found) >= 2, "no second round", alive=server)
         end_group(server, kill=True)
-        assert checkpoint_round(found) < 5
+        assert checkpoint_round(found) < 15
         refused = found.start("server", "run", found.server.folder, log="refused.log")
         assert refused.wait(PATIENCE) == 2
         assert "--resume" in found.said("refused.log")
@@ -172,7 +172,7 @@ def test_a_killed_server_resumes_to_the_same_model(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_a_killed_node_does_not_stop_the_run_and_comes_back(tmp_path):
-    with deployed(tmp_path, RUN.format(rounds=12).replace("evaluate_every = 12", "evaluate_every = 1")) as found:
+    with deployed(tmp_path, RUN.format(rounds=60).replace("evaluate_every = 60", "evaluate_every = 1")) as found:
         server = found.start_server()
         nodes = [found.start_node(number) for number in range(3)]
         wait_until(lambda: checkpoint_round(found) >= 1, "no first round", alive=server)
@@ -181,10 +181,10 @@ def test_a_killed_node_does_not_stop_the_run_and_comes_back(tmp_path):
         wait_until(lambda: missed_rounds(found), "it is not missed", alive=server)
         found.start_node(2)
         silent = found.finish(server)["unresponsive"]
-        assert checkpoint_round(found) == 12
+        assert checkpoint_round(found) == 60
         assert {entry["node"] for entry in silent} == {2}
         missed = missed_rounds(found)
-        assert 12 not in missed, "it is back before the end"
+        assert 60 not in missed, "it is back before the end"
         assert missed == list(range(missed[0], missed[-1] + 1))
 
 
@@ -196,7 +196,7 @@ def missed_rounds(found: Deployed) -> list[int]:
 
 @pytest.mark.slow
 def test_a_node_removed_during_a_run_is_left_out_of_the_rest(tmp_path):
-    with deployed(tmp_path, RUN.format(rounds=6)) as found:
+    with deployed(tmp_path, RUN.format(rounds=40)) as found:
         server = found.start_server()
         for number in range(3):
             found.start_node(number)
@@ -205,7 +205,7 @@ def test_a_node_removed_during_a_run_is_left_out_of_the_rest(tmp_path):
         silent = found.finish(server)["unresponsive"]
         missed = [entry["round"] for entry in silent if entry["during"] == "train"]
         assert {entry["node"] for entry in silent} == {2}
-        assert missed == list(range(missed[0], 7))
+        assert missed == list(range(missed[0], 41))
         assert missed_rounds(found) == missed
 
 

@@ -18,7 +18,7 @@ from tests.federated.test_deployment import assert_same, checkpoint_round, deplo
 RUN = """
 method = "mondrian"
 model = "lr"
-rounds = 4
+rounds = 6
 method_settings = { k = 4 }
 """
 #: how many points the long test kills at, and where its random numbers begin
@@ -69,7 +69,7 @@ def kill(process: int | None) -> None:
             os.kill(process, signal.SIGKILL)
 
 
-@pytest.mark.parametrize("victim", ["server", "serverapp"])
+@pytest.mark.parametrize("victim", ["server", pytest.param("serverapp", marks=pytest.mark.slow)])
 def test_a_run_goes_on_after_a_process_was_killed(tmp_path, monkeypatch, victim):
     with deployed(tmp_path, RUN, nodes=2) as found:
         server = found.start_server()
