@@ -70,6 +70,12 @@ class Handshake:
         self._asked: dict[int, str] = {}
         self._left_out: set[int] = set()
 
+    def look(self) -> Mapping[int, Visitor]:
+        """Who is online, as far as that is known; their names are noted."""
+        here = self._door.look() if self._door.look else {}
+        self._participants.names |= {node: who.name for node, who in here.items() if who.name}
+        return here
+
     def meet(self, plan: Plan | None = None) -> None:
         """Ask nodes, or those a plan counts, who they are; leave out who means something else by the same columns.
 
@@ -79,13 +85,14 @@ class Handshake:
             If none can take part.
         """
         self._plan = plan
+        wanted = max(min(self._door.nodes, len(plan.nodes)) if plan else self._door.nodes, 1)
         end, tries = time.monotonic() + self._door.seconds, Counter[int]()
         while True:
             nodes = [node for node in self._online() if tries[node] < TRIES and not self._is_settled(node)]
             self._greet(0, nodes)
             tries.update(nodes)
             settled = sum(self._is_settled(node) or tries[node] == TRIES for node in tries)
-            if settled >= max(self._door.nodes, 1) or time.monotonic() >= end:
+            if settled >= wanted or time.monotonic() >= end:
                 break
             time.sleep(PAUSE)
         missing = sorted(node for node in tries if not self._is_settled(node))
@@ -118,8 +125,7 @@ class Handshake:
 
     def _greet(self, number: int, nodes: Sequence[int]) -> None:
         """Ask nodes who they are, and admit those that answer."""
-        here = self._door.look() if self._door.look else {}
-        self._participants.names |= {node: who.name for node, who in here.items() if who.name}
+        here = self.look()
         self._asked |= {node: here[node].since if node in here else "" for node in nodes}
         content = None
         if self._plan is not None:

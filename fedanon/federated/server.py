@@ -72,6 +72,7 @@ class FederatedRun:
         agreement, asked = None, 0
         if self.settings.method in JOINT_METHODS:
             asked = record_protocol(self._checkpoints, self.settings)
+            self._handshake.look()
             agreement = self._agree()
         self._handshake.meet(agreement.plan if agreement else None)
         if agreement:

@@ -120,7 +120,11 @@ class Fleet:
             self._registered = True
         elif self._unsent is not None and known is not None:
             self._node = Node(node_id=known)
-            self.beat(now=True)
+            try:
+                self.beat(now=True)
+            except LostError:
+                self._unsent = None  # the server has forgotten the run with the node
+                raise
             return
         elif known is not None:
             with suppress(httpx.HTTPStatusError):  # it is offline already
@@ -130,7 +134,8 @@ class Fleet:
             request = ActivateNodeRequest(public_key=public, heartbeat_interval=HEARTBEAT)
             self._node = Node(node_id=self._client.ActivateNode(request).node_id)
         except httpx.HTTPStatusError:
-            self._registered = self._key is not None  # a server without keys may have forgotten its nodes
+            if self._key is None:  # a server without keys has forgotten the node: it comes as a new one
+                self._private, self._registered = generate_key_pairs()[0], False
             raise
         self._beaten = time.monotonic()
         write_private(self._memory, f"{self._node.node_id}\n")

@@ -128,6 +128,7 @@ def take_part(line: Fleet) -> None:
             line.beat()
 
     with line.connected():
+        print("Connected; waiting for runs.", flush=True)
         line.push()
         pause = Pause(LONGEST_PAUSE)
         while True:
