@@ -1,5 +1,5 @@
 """The server side of the Flower app."""
 
-from fedanon.federated.server import server_app
+from fedanon.federated.deployment.serving import deployed_server_app
 
-app = server_app()
+app = deployed_server_app()

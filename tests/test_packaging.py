@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import zipfile
@@ -24,3 +25,13 @@ def test_wheel_holds_fedanon_only(tmp_path: Path) -> None:
 
 def test_the_changelog_names_this_version() -> None:
     assert f"## {fedanon.__version__}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def test_the_flower_app_is_built_and_holds_no_code_but_its_own(tmp_path: Path) -> None:
+    command = [str(Path(sys.executable).parent / "flwr"), "build", "--app", str(ROOT)]
+    env = {**os.environ, "FLWR_TELEMETRY_ENABLED": "0", "FLWR_DISABLE_UPDATE_CHECK": "1", "FLWR_HOME": str(tmp_path)}
+    subprocess.run(command, cwd=tmp_path, env=env, check=True, capture_output=True)
+    [bundle] = tmp_path.glob("*.fab")
+    assert fedanon.__version__.replace(".", "-") in bundle.name.replace(".", "-")
+    names = {name for name in zipfile.ZipFile(bundle).namelist() if name.endswith(".py")}
+    assert names == {"clients/__init__.py", "clients/app.py", "server/__init__.py", "server/app.py"}

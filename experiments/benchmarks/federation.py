@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import deployed_node
+import deployed_federation
 import numpy as np
 
 RESULTS = Path(__file__).parents[1] / "results" / "federation_speed.json"
@@ -112,7 +112,8 @@ TASKS: dict[str, Callable[[], dict[str, Any]]] = {
     "local engine, LR, 100 rounds, whole run": lambda: whole("local"),
     "Ray engine, LR, 100 rounds, whole run": lambda: whole("ray"),
     "edge node": edge,
-    "edge node, deployed": deployed_node.measure,
+    "one node, deployed": lambda: deployed_federation.measure(nodes=1),
+    "four nodes, deployed": deployed_federation.measure,
 }
 #: compared with each other, so run in turns; the medians count
 REPEATED = ("plain loop, LR, 100 rounds", "local engine, LR, 100 rounds")

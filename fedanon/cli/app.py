@@ -17,6 +17,7 @@ from fedanon.cli import (
     federation,
     listing,
     node,
+    predict,
     report,
     schema,
     sdc,
@@ -57,6 +58,7 @@ app.command("verify")(verify.verify)
 app.command("attack")(attack.attack)
 app.command("compare")(compare.compare)
 app.command("simulate", cls=ListingCommand)(simulate.simulate)
+app.command("predict")(predict.predict)
 app.command("tour")(tour.tour)
 app.command("methods")(listing.methods)
 app.add_typer(experiment.app, name="experiment")

@@ -16,9 +16,33 @@ app = typer.Typer(help="A federation of real machines.", no_args_is_help=True)
 SHOWN = 20
 
 
-@app.callback()
-def _group() -> None:
-    pass
+@app.command()
+def init(
+    folder: Annotated[Path, typer.Argument(help="A new folder.")],
+    nodes: Annotated[int, typer.Option(help="Number of nodes.", min=1)] = 2,
+    host: Annotated[str, typer.Option(help="Name or address by which nodes find the server.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port.", min=1, max=65535)] = 9443,
+    dataset: Annotated[
+        str | None, typer.Option(help="A data set by name to deal out among the nodes, for a trial.")
+    ] = None,
+) -> None:
+    """Make the folders of a server and all its nodes, ready to run.
+
+    Certificates are issued, and nodes are registered and know each other's
+    keys. Everything is made in one place, so whoever does this has seen the
+    private keys of all nodes: for trials, or where that is agreed on.
+    Otherwise `fedanon server init` and `fedanon node init` make them apart.
+    """
+    from fedanon.federated.deployment.new_federation import DATA, SCHEMA, new_federation
+
+    made = new_federation(folder, nodes=nodes, host=host, port=port, dataset=dataset)
+    out = console()
+    names = made.server.roster.names()
+    out.print(f"Made {folder}: the server's folder and those of {', '.join(names)}.", soft_wrap=True)
+    if dataset is None:
+        out.print(f"Put {DATA} and {SCHEMA} into the folder of every node.")
+    out.print("Next, for every node:", f"fedanon node run {folder}/NAME", soft_wrap=True)
+    out.print(f"and for the server:   fedanon server run {folder}/server", soft_wrap=True)
 
 
 @app.command()
@@ -37,12 +61,12 @@ def status(
     shown = {
         "server": found["server"],
         "registered nodes": ", ".join(found["registered"]),
-        "nodes online": sum(node.get("status") == "online" for node in found["nodes"]),
+        "nodes online": ", ".join(sorted(node["name"] for node in found["nodes"] if node["status"] == "online")),
         "last run": found["runs"][0].get("status") if found["runs"] else None,
         "last checkpoint": f"round {found['checkpoint_round']} of {found['rounds']}",
         "updates left out": len(found["rejected"]),
         "answers missing": len(found["unresponsive"]),
-        "suspects": ", ".join(str(entry["node"]) for entry in found["conduct"] if entry["suspect"]) or "none",
+        "suspects": ", ".join(entry["name"] for entry in found["conduct"] if entry["suspect"]) or "none",
         "finished": "yes" if found["finished"] else "no",
         **{f"{name} expires": _when(days) for name, days in found["days_left"].items()},
     }
@@ -67,7 +91,7 @@ def _print_conduct(conduct: list[dict[str, Any]]) -> None:
 
 def _conduct_row(entry: dict[str, Any]) -> list[Any]:
     counts = [entry[name] for name in ("left_out", "no_answer", "rounds", "rounds_flagged", "score")]
-    return [str(entry["node"]), *counts, "yes" if entry["suspect"] else "no"]
+    return [entry["name"], *counts, "yes" if entry["suspect"] else "no"]
 
 
 def _print_events(found: dict[str, Any]) -> None:
@@ -76,7 +100,7 @@ def _print_events(found: dict[str, Any]) -> None:
     events += [(each, f"no answer to: {each['during']}") for each in found["unresponsive"]]
     events.sort(key=lambda event: event[0]["round"])
     if events:
-        rows = [(each["round"], str(each["node"]), what) for each, what in events[-SHOWN:]]
+        rows = [(each["round"], str(each.get("name", each["node"])), what) for each, what in events[-SHOWN:]]
         print_table(f"The last {len(rows)} of {len(events)} faults", ["round", "node", "what"], rows)
 
 

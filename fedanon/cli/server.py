@@ -103,6 +103,24 @@ def run(
 ) -> None:
     """Serve one run: wait for the nodes, train, and write the result."""
     from fedanon.federated.deployment.server import Server
+    from fedanon.federated.deployment.serving import MODELS
 
     path = Server(folder).run(insecure=insecure, resume=resume, restart=restart)
-    console().print(f"Finished: results/{path.name}")
+    out, model = console(), folder / MODELS / path.stem
+    out.print(f"Finished: results/{path.name}, and the model with its card in {model}", soft_wrap=True)
+    out.print(f"Next: fedanon predict {model} INPUT --schema SCHEMA -o OUTPUT", soft_wrap=True)
+
+
+@app.command()
+def serve(folder: Folder, insecure: Insecure = False) -> None:
+    """Serve runs that `flwr run` starts, until ended.
+
+    Flower's commands find this server under the name fedanon, with
+    FLWR_HOME=FOLDER/flower: `flwr run APP fedanon`, `flwr list fedanon`,
+    `flwr log RUN fedanon`, `flwr stop RUN fedanon`.
+    """
+    from fedanon.federated.deployment.server import Server
+
+    server = Server(folder)
+    console().print(f"Serving on {server.config.here}:{server.config.port}; end it with Ctrl-C.")
+    server.serve(insecure=insecure)

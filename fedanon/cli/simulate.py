@@ -28,6 +28,9 @@ def simulate(
     ] = None,
     engine: Annotated[str, typer.Option(help="local (reproducible) or ray.")] = "local",
     resume: Annotated[Path | None, typer.Option(help="Folder of checkpoints; a killed run resumes from there.")] = None,
+    model_out: Annotated[
+        Path | None, typer.Option("--model-out", "-o", help="Folder for the model and its card; it must be new.")
+    ] = None,
     as_json: options.Json = False,
 ) -> None:
     """Simulate a federation: every node anonymizes its own training rows, trains, and sends only arrays.
@@ -42,7 +45,9 @@ def simulate(
     method, parameters = _checked_method(chosen["method"], k, k_local, chosen["method_settings"])
     every = chosen["evaluate_every"] or max(1, chosen["rounds"] // 20)
     run = build(RunSettings, {**chosen, "method": method, "method_settings": parameters, "evaluate_every": every})
-    result = _run(run, engine, resume)
+    if model_out is not None and model_out.exists() and (not model_out.is_dir() or any(model_out.iterdir())):
+        raise ConfigError(f"{model_out} exists and is not an empty folder; nothing was run.")
+    result = _run(run, engine, resume, model_out)
     if as_json:
         print_json(result)
     else:
@@ -69,8 +74,8 @@ def _checked_method(
     return method, chosen
 
 
-def _run(run: RunSettings, engine: Any, resume: Path | None) -> dict[str, Any]:
-    """Simulate, with a bar that shows the scores of the last evaluated round."""
+def _run(run: RunSettings, engine: Any, resume: Path | None, model_out: Path | None) -> dict[str, Any]:
+    """Simulate, with a bar that shows the scores of the last evaluated round; keep the model if that is wanted."""
     from fedanon.federated.simulation import simulate as start
 
     logging.getLogger("fedanon").setLevel(logging.ERROR)
@@ -81,7 +86,10 @@ def _run(run: RunSettings, engine: Any, resume: Path | None) -> dict[str, Any]:
             text = f"loss {scores['log_loss']:.4f}  accuracy {scores['accuracy']:.4f}  AUC {scores['auc_pooled']:.4f}"
             progress.update(task, completed=scores["round"], description=text)
 
-        return start(run, engine=engine, checkpoints=resume, on_round=show).to_dict()
+        done = start(run, engine=engine, checkpoints=resume, on_round=show)
+    if model_out is not None:
+        done.write_model(model_out)
+    return done.to_dict()
 
 
 def _progress() -> Progress:

@@ -17,6 +17,7 @@ from fedanon.data.table import Table
 from fedanon.errors import ConfigError, FedanonError, UpdateRejectedError
 from fedanon.federated import joint_state, wire
 from fedanon.federated.egress import Door, open_door
+from fedanon.federated.packing import answer_in_kind
 from fedanon.federated.sources import load_node_table
 from fedanon.joint import JOINT_METHODS
 from fedanon.joint.masks import public_key
@@ -49,7 +50,7 @@ def client_app(
     ``settings`` stand in for the run config where an engine passes none; ``prepared`` are nodes of this process, by
     their partition.
     """
-    app = ClientApp()
+    app = ClientApp(mods=[answer_in_kind])
     nodes = _Nodes(load, settings, prepared)
 
     _count_jointly(app, nodes)

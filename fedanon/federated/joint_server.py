@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -63,7 +64,7 @@ class JointSession:
         return JointProtocol(method, axes, self, persons=persons, n_nodes=self._joined).run()
 
     def _join(self, nodes: Sequence[int], numbers: dict[int, int], *, secure: bool) -> tuple[list[Axis], bool]:
-        """Ask every node who it is; nodes that mean something else by the same columns stop the run."""
+        """Ask every node who it is; those that mean something else by the same columns are left out."""
         common: dict[int, tuple[str, str, bool]] = {}
         axes: dict[int, Arrays] = {}
         for reply in self._send_messages(0, wire.JOIN, nodes, wire.request_content(0, wire.pack_arrays([]))):
@@ -83,15 +84,20 @@ class JointSession:
         self.numbers = {node: numbers[node] for node in numbers if node in axes}
         if not self.numbers:
             raise InfeasibleError(f"None of {len(nodes)} nodes could prepare its data; the log has the first reasons.")
-        kinds = {common[node] for node in self.numbers}
-        if len(kinds) > 1:
-            raise SchemaError(f"The nodes do not agree: {len(kinds)} different schemas or versions.")
+        (most, count), *others = Counter(common[node] for node in self.numbers).most_common()
+        if 2 * count <= len(self.numbers):
+            raise SchemaError(
+                f"The nodes do not agree: {1 + len(others)} different schemas or versions, and no majority."
+            )
+        for node in [node for node in self.numbers if common[node] != most]:
+            self._reject(0, node, "its schema or version is not that of the others")
+            del self.numbers[node]
         try:
             found = check_same_axes({node: axes[node] for node in self.numbers})
         except UpdateRejectedError as error:
             raise SchemaError(f"The nodes do not agree on their axes: {error}.") from None
         self._joined = len(self.numbers)
-        return found, next(iter(kinds))[2]
+        return found, most[2]
 
     def send(self, step: int, arrays: Arrays, read: Read) -> dict[int, CountArray]:
         """Send a query to all nodes that still take part."""

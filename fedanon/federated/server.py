@@ -7,20 +7,20 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
-from flwr.app import Context, Message, MessageType, RecordDict
-from flwr.serverapp import Grid, ServerApp
+from flwr.app import Message, MessageType, RecordDict
+from flwr.serverapp import Grid
 
 from fedanon.errors import InfeasibleError
 from fedanon.federated import wire
+from fedanon.federated.handshake import Door, Handshake
 from fedanon.federated.joint_server import JointSession, record_protocol
 from fedanon.joint import JOINT_METHODS
-from fedanon.joint.plan import Plan
 from fedanon.joint.protocol import Agreement
 from fedanon.learning.aggregators import Aggregator, Listener
 from fedanon.learning.checkpoints import Checkpoints
-from fedanon.learning.rounds import Participants, Reply, Rounds, RoundScores, RunResult
+from fedanon.learning.participants import Participants
+from fedanon.learning.rounds import Reply, Rounds, RoundScores, RunResult
 from fedanon.learning.settings import RunSettings
 from fedanon.models.base import Parameters
 
@@ -41,6 +41,7 @@ class FederatedRun:
     on_round : called with the scores of every evaluated round.
     timeout : seconds to wait for replies, or None.
     forgetful : nodes keep nothing between messages, so each message brings the whole model.
+    door : how nodes come into the run; by default, all that are there are asked once.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class FederatedRun:
         on_round: Callable[[RoundScores], None] | None = None,
         timeout: float | None = None,
         forgetful: bool = False,
+        door: Door | None = None,
     ) -> None:
         self.grid = grid
         self.settings = settings
@@ -62,14 +64,17 @@ class FederatedRun:
         self._timeout = timeout
         self._forgetful = forgetful
         self._participants = Participants()
+        ask = partial(self._ask, note=False)
+        self._handshake = Handshake(grid, self._participants, ask, door or Door())
 
     def run(self) -> RunResult:
         """Agree on a recoding if the method is a joint one, learn who is there, and train for all rounds."""
         agreement, asked = None, 0
         if self.settings.method in JOINT_METHODS:
             asked = record_protocol(self._checkpoints, self.settings)
+            self._handshake.look()
             agreement = self._agree()
-        self._handshake(agreement.plan if agreement else None)
+        self._handshake.meet(agreement.plan if agreement else None)
         if agreement:
             agreement.check_confirmed({self._participants.numbers[node] for node in self._participants.facts})
         rounds = Rounds(
@@ -79,6 +84,8 @@ class FederatedRun:
             checkpoints=self._checkpoints,
             score=self._score,
             on_round=self._on_round,
+            # noise and recodings are computed for the nodes of the first round
+            before_round=None if self.settings.dp or agreement else self._handshake.welcome,
         )
         return replace(rounds.run(), joint=agreement.to_dict(asked) if agreement else None)
 
@@ -93,30 +100,15 @@ class FederatedRun:
         session = JointSession(self.settings, send, self._participants.reject)
         return session.agree(sorted(self.grid.get_node_ids()), self._participants.numbers)
 
-    def _handshake(self, plan: Plan | None = None) -> None:
-        """Ask nodes, or those a plan counts, who they are; fail if they mean something else by the same columns."""
-        nodes = sorted(self.grid.get_node_ids())
-        content = None
-        if plan is not None:
-            nodes = [node for node in nodes if self._participants.numbers.get(node) in plan.nodes]
-            content = wire.request_content(0, wire.pack_arrays(plan.to_arrays()))
-        for reply in self._ask(0, MessageType.QUERY, nodes, content=content):
-            self._participants.admit(reply.metadata.src_node_id, *wire.read_facts(reply))
-        if not self._participants.facts:
-            raise InfeasibleError(
-                f"None of {len(nodes)} nodes could prepare its data; the first reasons are in the log."
-            )
-        self._participants.check_agreement()
-
     # ---- rounds (see fedanon.learning.rounds.Transport) -----------------------------------------
 
     def train(self, number: int, nodes: Sequence[int], model: Aggregator) -> list[Reply]:
         """Ask nodes to train from the global model."""
-        return [_plain(reply) for reply in self._ask(number, MessageType.TRAIN, nodes, model)]
+        return [_plain(reply) for reply in self._ask(number, MessageType.TRAIN, nodes, model=model)]
 
     def evaluate(self, number: int, nodes: Sequence[int], model: Aggregator) -> list[Reply]:
         """Ask nodes to score the global model."""
-        return [_plain(reply) for reply in self._ask(number, MessageType.EVALUATE, nodes, model)]
+        return [_plain(reply) for reply in self._ask(number, MessageType.EVALUATE, nodes, model=model)]
 
     # ---- messages -------------------------------------------------------------------------------
 
@@ -125,13 +117,14 @@ class FederatedRun:
         number: int,
         kind: str,
         nodes: Sequence[int],
-        model: Aggregator | None = None,
-        *,
         content: RecordDict | None = None,
+        *,
+        model: Aggregator | None = None,
+        note: bool = True,
     ) -> list[Message]:
         """Send, and return the good replies in the order of the nodes' numbers; failures are logged.
 
-        What is sent is ``content``, or the model in the form each node needs.
+        What is sent is ``content``, or the model in the form each node needs; ``note`` notes who does not answer.
         """
         if model is not None and self._forgetful:
             for node in nodes:
@@ -144,10 +137,11 @@ class FederatedRun:
         good = [reply for reply in replies if not reply.has_error()]
         for reply in replies:
             if reply.has_error():
-                log.warning("node %s failed: %s", reply.metadata.src_node_id, reply.error.reason)
+                log.warning("%s failed: %s", self._participants.label(reply.metadata.src_node_id), reply.error.reason)
         answered = {reply.metadata.src_node_id for reply in good}
         missing = [node for node in nodes if node not in answered]
-        self._participants.note_unresponsive(number, missing, kind)
+        if note:
+            self._participants.note_unresponsive(number, missing, kind)
         if model is not None:
             for node in missing:
                 model.forget(node)  # it may have lost what it held
@@ -178,21 +172,3 @@ def wait_for_nodes(grid: Grid, count: int, seconds: float) -> None:
         if time.monotonic() > end:
             raise InfeasibleError(f"{found} of {count} nodes came within {seconds:g} seconds.")
         time.sleep(0.1)
-
-
-def server_app(run: Callable[[Grid, Context], None] | None = None) -> ServerApp:
-    """A ServerApp that runs a federation with the run config's settings and keeps its result."""
-    app = ServerApp()
-
-    @app.main()
-    def main(grid: Grid, context: Context) -> None:
-        if run is not None:
-            run(grid, context)
-            return
-        settings = wire.decode_settings(context.run_config)
-        checkpoints = Checkpoints.at(str(context.run_config.get("checkpoint-folder", "")))
-        result = FederatedRun(grid, settings, checkpoints=checkpoints).run()
-        last: dict[str, Any] = result.rounds[-1] if result.rounds else {}
-        log.info("finished after round %s: %s", last.get("round"), last)
-
-    return app

@@ -20,8 +20,10 @@ from fedanon.federated.sources import n_parts, node_table
 from fedanon.joint.node import make_node
 from fedanon.learning.checkpoints import Checkpoints
 from fedanon.learning.malicious import BACKDOOR, Trigger, malicious_numbers, turn_malicious
+from fedanon.learning.model_card import make_card
 from fedanon.learning.node import Node
 from fedanon.learning.rounds import RunResult
+from fedanon.learning.saved_model import write_model
 from fedanon.learning.settings import RunSettings
 from fedanon.models.base import LocalState, Model, Parameters
 from fedanon.models.scores import auc
@@ -41,6 +43,11 @@ class Simulation:
     seconds: float
     malicious: list[int] = field(default_factory=list)
     unit: Unit = "records"
+
+    def write_model(self, folder: Path) -> Path:
+        """Write the model, its card and its schema into a new folder."""
+        card = make_card(self.settings, self.outcome, security="simulated")
+        return write_model(folder, card, self.outcome.parameters, node_table(self.settings, 0).schema)
 
     def to_dict(self) -> dict[str, Any]:
         """One JSON object with everything a paper needs."""

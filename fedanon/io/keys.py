@@ -26,14 +26,14 @@ def new_key() -> EllipticCurvePrivateKey:
     return ec.generate_private_key(ec.SECP384R1())
 
 
-def node_keys() -> NodeKeys:
-    """A new key pair."""
+def node_keys(comment: str = "") -> NodeKeys:
+    """A new key pair; the comment is appended to the public key."""
     from cryptography.hazmat.primitives import serialization as form
 
     key = new_key()
     private = key.private_bytes(form.Encoding.PEM, form.PrivateFormat.OpenSSH, form.NoEncryption())
     public = key.public_key().public_bytes(form.Encoding.OpenSSH, form.PublicFormat.OpenSSH)
-    return NodeKeys(private, public + b"\n")
+    return NodeKeys(private, b" ".join(filter(None, (public, comment.encode()))) + b"\n")
 
 
 def check_public_key(text: bytes) -> bytes:

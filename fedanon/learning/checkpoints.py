@@ -24,7 +24,8 @@ FAULTS = {"rejected": "rejected", "unresponsive": "silent"}
 class Checkpoint:
     """The server after a round, and all that went wrong until then: updates left out, and nodes without an answer.
 
-    ``evidence`` is what was seen of each node (:mod:`fedanon.learning.suspicion`).
+    ``evidence`` is what was seen of each node (:mod:`fedanon.learning.suspicion`), ``names`` are those nodes were
+    registered under, both by number.
     """
 
     round_number: int
@@ -33,6 +34,7 @@ class Checkpoint:
     rejected: list[dict[str, Any]] = field(default_factory=list)
     unresponsive: list[dict[str, Any]] = field(default_factory=list)
     evidence: dict[str, dict[str, Any]] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
 
 
 class Checkpoints:
@@ -56,6 +58,7 @@ class Checkpoints:
                 "rejected": checkpoint.rejected,
                 "unresponsive": checkpoint.unresponsive,
                 "evidence": checkpoint.evidence,
+                "names": checkpoint.names,
             }
         )
         buffer = io.BytesIO()
@@ -75,8 +78,9 @@ class Checkpoints:
         except (OSError, ValueError, KeyError):
             raise DataError(f"The checkpoint {path.name} is damaged; remove it to start again.") from None
         # files of older versions call a node a client, or do not say what went wrong
-        faults = {name: _renamed(meta.get(name, meta.get(old, []))) for name, old in FAULTS.items()}
-        return Checkpoint(meta["round"], parameters, meta["rounds"], **faults, evidence=meta.get("evidence", {}))
+        faults: dict[str, Any] = {name: _renamed(meta.get(name, meta.get(old, []))) for name, old in FAULTS.items()}
+        more: dict[str, Any] = {name: meta.get(name, {}) for name in ("evidence", "names")}
+        return Checkpoint(meta["round"], parameters, meta["rounds"], **faults, **more)
 
     def _path(self, settings: RunSettings) -> Path:
         return self.folder / f"{self.name(settings)}.npz"

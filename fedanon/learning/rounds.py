@@ -12,11 +12,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from fedanon.errors import InfeasibleError, SchemaError, UpdateRejectedError
+from fedanon.errors import InfeasibleError, UpdateRejectedError
 from fedanon.learning.aggregators import Aggregator, Listener, ReadUpdate, make_aggregator
 from fedanon.learning.checkpoints import Checkpoint, Checkpoints
 from fedanon.learning.dp_training import PrivateAverage, TrainingBudget, sampled
 from fedanon.learning.node import EVALUATION_SCORES, NodeFacts
+from fedanon.learning.participants import Participants
 from fedanon.learning.private_scores import HISTOGRAM, pooled_scores, read_histogram
 from fedanon.learning.settings import RunSettings
 from fedanon.learning.strategies import Strategy, make_model, make_strategy
@@ -45,54 +46,7 @@ class RunResult:
     joint: dict[str, Any] | None = None
     dp: dict[str, Any] | None = None
     suspects: list[dict[str, Any]] = field(default_factory=list)
-
-
-# ---- nodes ---------------------------------------------------------------------------------------
-
-
-class Participants:
-    """The nodes of a run by their identifier: their numbers and facts, and what went wrong with them."""
-
-    def __init__(self) -> None:
-        self.numbers: dict[int, int] = {}
-        self.facts: dict[int, NodeFacts] = {}
-        self.rejected: list[dict[str, Any]] = []
-        self.unresponsive: list[dict[str, Any]] = []
-
-    def admit(self, node: int, number: int, facts: NodeFacts) -> None:
-        """Let a node take part, by the facts it reports."""
-        self.numbers[node], self.facts[node] = number, facts
-
-    def check_agreement(self) -> None:
-        """Raise SchemaError if nodes mean something else by the same columns, or run another version."""
-        for what in ("schema_sha256", "version", "width"):
-            kinds = {getattr(facts, what) for facts in self.facts.values()}
-            if len(kinds) > 1:
-                raise SchemaError(
-                    f"The nodes do not agree: {len(kinds)} different values of {what} among {len(self.facts)}."
-                )
-
-    @property
-    def width(self) -> int:
-        """Number of features."""
-        return next(iter(self.facts.values())).width
-
-    @property
-    def nodes(self) -> list[int]:
-        """All that take part, in the order of their numbers."""
-        return sorted(self.facts, key=lambda node: self.numbers[node])
-
-    def reject(self, number: int, node: int, reason: str) -> None:
-        """Note that what a node sent in a round is left out."""
-        known = self.numbers.get(node, node)
-        self.rejected.append({"round": number, "node": known, "reason": reason})
-        log.warning("round %d: node %s is left out: %s", number, known, reason)
-
-    def note_unresponsive(self, number: int, nodes: Iterable[int], during: str) -> None:
-        """Note that nodes did not answer a request of some kind."""
-        self.unresponsive += [
-            {"round": number, "node": self.numbers.get(node, node), "during": during} for node in nodes
-        ]
+    names: dict[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -138,6 +92,7 @@ class Rounds:
     checkpoints : where every round is kept, or None.
     score : what someone who looks on adds to the scores of a round, given what a node would be sent.
     on_round : called with the scores of every evaluated round.
+    before_round : called with the number of every round before it begins; it may admit more nodes.
     """
 
     def __init__(
@@ -149,6 +104,7 @@ class Rounds:
         checkpoints: Checkpoints | None = None,
         score: Callable[[Parameters], Mapping[str, float]] | None = None,
         on_round: Callable[[RoundScores], None] | None = None,
+        before_round: Callable[[int], None] | None = None,
     ) -> None:
         self.settings = settings
         self._participants = participants
@@ -156,6 +112,7 @@ class Rounds:
         self._checkpoints = checkpoints
         self._score_more = score
         self._on_round = on_round
+        self._before_round = before_round
         self._suspicion = Suspicion()
         self._rounds: list[RoundScores] = []
         self._budget = TrainingBudget.for_run(settings, len(participants.facts), checkpoints)
@@ -175,6 +132,8 @@ class Rounds:
                 if not self._rounds or self._rounds[-1]["round"] < number - 1:
                     self._score(number - 1)
                 break
+            if self._before_round is not None:
+                self._before_round(number)
             try:
                 self._train(number)
             except InfeasibleError:
@@ -192,6 +151,7 @@ class Rounds:
             unresponsive=participants.unresponsive,
             dp=self._budget.to_dict() if self._budget else None,
             suspects=self._suspicion.suspects(),
+            names=participants.named,
         )
 
     # ---- checkpoints ----------------------------------------------------------------------------
@@ -212,7 +172,13 @@ class Rounds:
         if self._checkpoints:
             participants, evidence = self._participants, self._suspicion.to_keep()
             checkpoint = Checkpoint(
-                number, self._model.parameters, self._rounds, participants.rejected, participants.unresponsive, evidence
+                number,
+                self._model.parameters,
+                self._rounds,
+                participants.rejected,
+                participants.unresponsive,
+                evidence,
+                {str(number): name for number, name in participants.named.items()},
             )
             self._checkpoints.save(self.settings, checkpoint)
 

@@ -47,6 +47,12 @@ def target(rows: Table | Release | pd.DataFrame, schema: Schema) -> TargetArray:
     return np.asarray(positive, dtype=np.int8)
 
 
+def class_values(schema: Schema) -> tuple[str, str]:
+    """The values of the target that 0 and 1 stand for."""
+    attribute = schema[schema.target] if schema.target is not None else None
+    return _two_values(attribute) if isinstance(attribute, Categorical) else ("0", "1")
+
+
 def _target_column(rows: Table | Release | pd.DataFrame, name: str) -> pd.Series:
     if isinstance(rows, Release):
         return rows.passthrough.loc[~rows.suppressed, name]

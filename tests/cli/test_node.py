@@ -43,10 +43,10 @@ def test_a_new_node_signs_by_its_own_key_and_asks_for_signatures(node: NodeFolde
 
 
 def test_a_key_that_cannot_be_read_is_told_at_the_start(node: NodeFolder) -> None:
-    node.command(insecure=True)
+    node.check()
     (node.folder / "peers" / "other.pub").write_text("not a key")
     with pytest.raises(ConfigError, match=r"other\.pub in peer_keys is not the public key"):
-        node.command(insecure=True)
+        node.check()
 
 
 def test_a_node_made_before_there_were_signatures_runs_as_ever(node: NodeFolder) -> None:

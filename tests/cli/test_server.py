@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fedanon.datasets import load
+from fedanon.federated.deployment.node import NodeFolder
 from fedanon.federated.deployment.server import Server
 from fedanon.federated.deployment.serving import checkpoints_in
 from fedanon.io.keys import node_keys
@@ -89,3 +91,20 @@ def test_status_tells_how_each_node_behaved(run: Run, server: Server) -> None:
     rows = re.findall(r"│ (\d+) +│ +(\d+) │ +(\d+) │ +\d+ │ +\d+ │ +\S+ │ (yes|no) ", shown)
     assert rows == [("9", "3", "0", "yes"), ("7", "0", "0", "yes"), ("2", "1", "0", "no"), ("4", "0", "1", "no")]
     assert "It is no proof" in shown
+
+
+def test_a_whole_federation_is_made_at_once(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "trial"
+    run("federation", "init", folder, "--nodes", "3", "--dataset", "adult")
+    assert sorted(path.name for path in folder.iterdir()) == ["hospital-0", "hospital-1", "hospital-2", "server"]
+    nodes = [NodeFolder(folder / f"hospital-{number}") for number in range(3)]
+    for node in nodes:
+        node.check()
+        assert len(list((node.folder / "peers").glob("*.pub"))) == 3
+    assert [node.config.number for node in nodes] == [0, 1, 2]
+    assert Server(folder / "server").roster.names() == ["hospital-0", "hospital-1", "hospital-2"]
+    assert {path.stat().st_mode & 0o077 for path in folder.rglob("*")} == {0}
+    rows = [len((node.folder / "data.csv").read_text().splitlines()) - 1 for node in nodes]
+    assert sum(rows) == len(load("adult"))
+    assert max(rows) - min(rows) <= 1
+    assert "exists and is not an empty folder" in run("federation", "init", folder).err

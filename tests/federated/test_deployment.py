@@ -4,30 +4,38 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import io
 import os
 import signal
 import sqlite3
 import ssl
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from flwr.proto.fab_pb2 import Fab, GetFabResponse
+from flwr.proto.node_pb2 import Node
+from flwr.proto.run_pb2 import GetRunResponse, Run
+from flwr.supercore.task_identity import TaskIdentity
 
 from fedanon.data.readers import read_table
 from fedanon.data.schema import Schema
 from fedanon.errors import PrivacyViolationError
-from fedanon.federated import engines
+from fedanon.federated import engines, wire
 from fedanon.federated.client import client_app
-from fedanon.federated.deployment import clientapp
+from fedanon.federated.deployment import worker
 from fedanon.federated.deployment.certificates import new_authority
+from fedanon.federated.deployment.fleet import Fleet
 from fedanon.federated.deployment.link import Link
 from fedanon.federated.deployment.roster import let_in
 from fedanon.federated.deployment.serving import checkpoints_in
 from fedanon.federated.deployment.superlink import may_pass
 from fedanon.federated.egress import check_floor
 from fedanon.federated.server import FederatedRun
-from fedanon.learning.node import Node
+from fedanon.learning.node import Node as LearningNode
 from fedanon.learning.settings import RunSettings
 from fedanon.models.base import Parameters
 from tests.federated.deployed import PATIENCE, Deployed, deployed, end_group, new_node, wait_until, write_tables
@@ -38,6 +46,18 @@ model = "lr"
 rounds = {rounds}
 evaluate_every = {rounds}
 method_settings = {{ k = 4 }}
+"""
+EVIL = """
+[project]
+name = "app"
+version = "1"
+[tool.flwr.app]
+publisher = "evil"
+[tool.flwr.app.components]
+serverapp = "app:server"
+clientapp = "app:client"
+[tool.flwr.app.config]
+rounds = 2
 """
 # what an orphan of Flower's may still hold when the test ends
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
@@ -140,13 +160,13 @@ def test_a_strange_key_and_a_strange_server_are_refused(waiting, tmp_path):
 
 @pytest.mark.slow
 def test_a_killed_server_resumes_to_the_same_model(tmp_path, monkeypatch):
-    with deployed(tmp_path, RUN.format(rounds=5), nodes=2) as found:
+    with deployed(tmp_path, RUN.format(rounds=15), nodes=2) as found:
         server = found.start_server()
         for number in range(2):
             found.start_node(number)
         wait_until(lambda: checkpoint_round(found) >= 2, "no second round", alive=server)
         end_group(server, kill=True)
-        assert checkpoint_round(found) < 5
+        assert checkpoint_round(found) < 15
         refused = found.start("server", "run", found.server.folder, log="refused.log")
         assert refused.wait(PATIENCE) == 2
         assert "--resume" in found.said("refused.log")
@@ -157,7 +177,7 @@ def test_a_killed_server_resumes_to_the_same_model(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_a_killed_node_does_not_stop_the_run_and_comes_back(tmp_path):
-    with deployed(tmp_path, RUN.format(rounds=12).replace("evaluate_every = 12", "evaluate_every = 1")) as found:
+    with deployed(tmp_path, RUN.format(rounds=60).replace("evaluate_every = 60", "evaluate_every = 1")) as found:
         server = found.start_server()
         nodes = [found.start_node(number) for number in range(3)]
         wait_until(lambda: checkpoint_round(found) >= 1, "no first round", alive=server)
@@ -166,10 +186,10 @@ def test_a_killed_node_does_not_stop_the_run_and_comes_back(tmp_path):
         wait_until(lambda: missed_rounds(found), "it is not missed", alive=server)
         found.start_node(2)
         silent = found.finish(server)["unresponsive"]
-        assert checkpoint_round(found) == 12
+        assert checkpoint_round(found) == 60
         assert {entry["node"] for entry in silent} == {2}
         missed = missed_rounds(found)
-        assert 12 not in missed, "it is back before the end"
+        assert 60 not in missed, "it is back before the end"
         assert missed == list(range(missed[0], missed[-1] + 1))
 
 
@@ -181,7 +201,7 @@ def missed_rounds(found: Deployed) -> list[int]:
 
 @pytest.mark.slow
 def test_a_node_removed_during_a_run_is_left_out_of_the_rest(tmp_path):
-    with deployed(tmp_path, RUN.format(rounds=6)) as found:
+    with deployed(tmp_path, RUN.format(rounds=40)) as found:
         server = found.start_server()
         for number in range(3):
             found.start_node(number)
@@ -190,7 +210,7 @@ def test_a_node_removed_during_a_run_is_left_out_of_the_rest(tmp_path):
         silent = found.finish(server)["unresponsive"]
         missed = [entry["round"] for entry in silent if entry["during"] == "train"]
         assert {entry["node"] for entry in silent} == {2}
-        assert missed == list(range(missed[0], 7))
+        assert missed == list(range(missed[0], 41))
         assert missed_rounds(found) == missed
 
 
@@ -251,22 +271,35 @@ def test_the_control_api_is_closed_to_other_machines():
     assert may_pass("/v1/fleet/activate-node", ("192.0.2.7", 4000))
 
 
-def test_a_node_runs_the_installed_app_whatever_the_bundle_holds(monkeypatch):
-    from flwr.clientapp import ClientApp
-    from flwr.supernode.runtime import run_clientapp as runtime
+def test_a_node_runs_the_installed_app_whatever_the_bundle_holds(tmp_path):
+    config = {"data": str(write_tables(tmp_path, 1, 60)[0]), "schema": str(tmp_path / "schema.toml"), "number": 7}
+    line = Fleet("127.0.0.1:1", config, ca=None, key=None, memory=tmp_path / "node.id")
+    line._node, line._client = Node(node_id=5), EvilServer()
+    context = line._context(3)
+    assert context.run_config["rounds"] == 2
+    TaskIdentity.task_id, TaskIdentity.run_id, TaskIdentity.node_id = 1, 3, 0
+    asked = wire.request(5, "query", 0, wire.request_content(0, wire.pack_arrays([])))
+    reply = worker.answer(asked, context, lambda: None)
+    assert wire.read_facts(reply)[0] == 7
 
-    for name in ("install_from_fab", "get_load_client_app_fn"):
-        monkeypatch.setattr(runtime, name, getattr(runtime, name))
-    monkeypatch.setattr(clientapp, "flower_command", lambda: lambda: None)
-    clientapp.main()
-    assert runtime.install_from_fab(b"not even an archive", skip_prompt=True) is None
-    load = runtime.get_load_client_app_fn(default_app_ref="", app_path=None, multi_app=True)
-    assert isinstance(load("evil/app", "1.0", "0" * 64), ClientApp)
+
+class EvilServer:
+    """A SuperLink with a bundle that must never be imported."""
+
+    def GetRun(self, request: Any) -> Any:  # noqa: N802
+        return GetRunResponse(run=Run(run_id=request.run_id, fab_id="evil/app", fab_version="1", fab_hash="0"))
+
+    def GetFab(self, request: Any) -> Any:  # noqa: N802
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w") as archive:
+            archive.writestr("pyproject.toml", EVIL)
+            archive.writestr("app.py", "raise SystemExit('foreign code was run')")
+        return GetFabResponse(fab=Fab(hash_str="0", content=buffer.getvalue()))
 
 
 def test_a_node_refuses_a_run_below_its_own_k(tmp_path):
     [table] = write_tables(tmp_path, 1, 60)
-    node = Node(read_table(table, Schema.read(tmp_path / "schema.toml")), RunSettings(method="identity"), 0)
+    node = LearningNode(read_table(table, Schema.read(tmp_path / "schema.toml")), RunSettings(method="identity"), 0)
     with pytest.raises(PrivacyViolationError, match="does not reach the k of 2"):
         check_floor(node, 2)
     check_floor(node, 1)

@@ -32,6 +32,7 @@ class ServerConfig:
     nodes: int = parameter(2, help="nodes to wait for before the first round", at_least=1)
     wait_seconds: float = parameter(600.0, help="how long to wait for them", at_least=1)
     reply_seconds: float = parameter(3600.0, help="how long to wait for a node's reply", at_least=1)
+    return_seconds: float = parameter(30.0, help="how long a round waits for a node that goes away", at_least=0)
     run: RunSettings = field(default_factory=RunSettings)
 
     def __post_init__(self) -> None:

@@ -16,11 +16,15 @@ from fedanon.errors import ConfigError, InfeasibleError
 from fedanon.federated.deployment import processes
 from fedanon.federated.deployment.config import ServerConfig
 from fedanon.federated.deployment.folders import private_folder, toml_text, write_private
+from fedanon.federated.deployment.presence import who_is_present
 from fedanon.federated.deployment.processes import end, running
-from fedanon.federated.deployment.serving import FOLDER_VARIABLE, SECURITY_VARIABLE
+from fedanon.federated.deployment.serving import FOLDER_VARIABLE, RUN_PID_FILE, SECURITY_VARIABLE
 
 #: a SuperLink that ends is noticed at once; this is for one that hangs, and a busy machine takes its time
 START_SECONDS = 300
+LOOK_SECONDS = 0.2
+#: how long Flower may take to report the end of a run whose process has ended
+LAST_WORDS_SECONDS = 10.0
 
 
 class Link:
@@ -52,7 +56,7 @@ class Link:
         more = {
             FOLDER_VARIABLE: str(self._folder),
             SECURITY_VARIABLE: "none" if self._insecure else "tls",
-            # a server starts one task per run, so it need not look for tasks as often as nodes do for messages
+            # a server starts one task per run, so it need not look for tasks often
             "FLWR_SUPEREXEC_TASK_POLL_INTERVAL": "1",
             # a proxy on this machine may say on whose behalf a request comes: the fence relies on it
             "FORWARDED_ALLOW_IPS": ",".join(dict.fromkeys(("127.0.0.1", self._config.here))),
@@ -68,25 +72,37 @@ class Link:
         return True
 
     def stream(self, arguments: Sequence[str]) -> None:
-        """Run `flwr` and show what it says, for as long as the SuperLink lives."""
+        """Run `flwr` and show what it says, for as long as the SuperLink and the run's own process live."""
         assert self._process is not None
+        seen, gone = False, 0.0
         with running([processes.command("flwr"), *arguments], self.environment) as client:
             while client.poll() is None:
                 if self._process.poll() is not None:
                     raise InfeasibleError("The SuperLink ended during the run; superlink.log says why.")
-                time.sleep(0.2)
+                alive = who_is_present(self._folder / RUN_PID_FILE) is not None
+                seen, gone = seen or alive, 0.0 if alive or not seen else gone + LOOK_SECONDS
+                if gone > LAST_WORDS_SECONDS:
+                    return
+                time.sleep(LOOK_SECONDS)
+
+    def wait(self) -> None:
+        """Wait until the SuperLink ends."""
+        assert self._process is not None
+        self._process.wait()
+        raise InfeasibleError("The SuperLink ended; superlink.log says why.")
 
     # ---- the process ----------------------------------------------------------------------------
 
     def __enter__(self) -> Link:
-        if self.is_up():
-            raise ConfigError(f"Port {self._config.port} is taken; is the server running already?")
+        end = time.monotonic() + LAST_WORDS_SECONDS
+        while self.is_up():
+            if time.monotonic() > end:  # the processes of a server that was killed have gone by now
+                raise ConfigError(f"Port {self._config.port} is taken by another program.")
+            time.sleep(LOOK_SECONDS)
         # a process started by us must not outlive a failed start
         try:
             with self._log() as log:
-                self._process = subprocess.Popen(
-                    self._command(), env=self.environment, stdout=log, stderr=log, umask=processes.UMASK
-                )
+                self._process = processes.start(self._command(), self.environment, log)
             self._wait()
         except BaseException:
             self._stop()

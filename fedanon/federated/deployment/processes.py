@@ -1,12 +1,14 @@
-"""Processes we start: ended when we end, first gently."""
+"""Processes we start: ended when we end, first gently; and also if we are killed."""
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -30,10 +32,34 @@ def end(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
+def start(command: Sequence[str], env: Mapping[str, str], output: Any = None) -> subprocess.Popen[bytes]:
+    """Start a process that does not outlive this one."""
+    ours = os.getpid()
+    return subprocess.Popen(
+        command, env=env, stdout=output, stderr=output, umask=UMASK, preexec_fn=lambda: die_with_parent(ours)
+    )
+
+
+def die_with_parent(parent: int) -> None:
+    """Have the system kill this process when the one that started it ends, however that ends.
+
+    Other systems than Linux do not offer that; there, Flower's processes look after their parents themselves.
+    """
+    if _LIBC is None:
+        return
+    _LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it ended before we asked
+        os._exit(1)
+
+
+PR_SET_PDEATHSIG = 1
+_LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
+
+
 @contextlib.contextmanager
 def running(command: Sequence[str], env: Mapping[str, str]) -> Iterator[subprocess.Popen[bytes]]:
     """Inside, the process runs or has ended by itself."""
-    process = subprocess.Popen(command, env=env, umask=UMASK)
+    process = start(command, env)
     try:
         yield process
     finally:
@@ -55,6 +81,25 @@ def _leave(number: int, _frame: Any) -> None:
     raise SystemExit(128 + number)
 
 
+class Pause:
+    """Waits between looks for something: short ones at first, then a quarter of what has been waited already.
+
+    Parameters
+    ----------
+    longest : seconds.
+    """
+
+    SHORTEST = 0.1
+
+    def __init__(self, longest: float) -> None:
+        self._longest = longest
+        self._begin = time.monotonic()
+
+    def wait(self) -> None:
+        """Wait once."""
+        time.sleep(min(max((time.monotonic() - self._begin) / 4, self.SHORTEST), self._longest))
+
+
 # ---- Flower's commands ---------------------------------------------------------------------------
 
 QUIET = {
@@ -62,17 +107,14 @@ QUIET = {
     "FLWR_DISABLE_UPDATE_CHECK": "1",
     # a run would otherwise install packages, which can shadow the installed fedanon
     "FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION": "1",
-    "FLWR_SUPEREXEC_TASK_POLL_INTERVAL": "0.2",
     "RAY_USAGE_STATS_ENABLED": "0",
     "PYTHONUNBUFFERED": "1",
 }
 
 
-def environment(home: Path, *, first: Path | None = None) -> dict[str, str]:
-    """The environment of Flower's processes; commands in ``first`` come before those beside this Python."""
-    beside = str(Path(sys.executable).parent)
-    path = [str(first)] if first else []
-    path += [beside, os.environ.get("PATH", os.defpath)]
+def environment(home: Path) -> dict[str, str]:
+    """The environment of Flower's processes; its commands beside this Python come first."""
+    path = [str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]
     return {**os.environ, **QUIET, "FLWR_HOME": str(home), "PATH": os.pathsep.join(path)}
 
 

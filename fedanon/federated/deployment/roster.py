@@ -5,11 +5,14 @@ A key that was removed is never accepted again.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import json
 import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from fedanon.errors import ConfigError, DataError, InfeasibleError
 from fedanon.federated.deployment import processes
@@ -17,6 +20,8 @@ from fedanon.federated.deployment.folders import private_folder, write_private
 from fedanon.io.keys import check_public_key
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+#: what `fedanon node init` writes after a public key
+NUMBER = re.compile(rb" number=\d+$")
 
 
 class Roster:
@@ -44,16 +49,26 @@ class Roster:
         if not NAME.fullmatch(name):
             raise ConfigError("The name of a node must be letters, digits, '.', '_' or '-', at most 64.")
         try:
-            public = check_public_key(key.read_bytes())
+            text = key.read_bytes()
         except OSError:
             raise DataError(f"The key {key.name} cannot be read.") from None
-        path = self._path(name)
-        if path.exists() and path.read_bytes() != public:
+        public, path = check_public_key(text), self._path(name)
+        if path.exists() and check_public_key(path.read_bytes()) != public:
             raise ConfigError(f"A node named {name} is registered with another key.")
-        if any(removed.read_bytes() == public for removed in self._removed.glob("*.pub")):
+        if any(check_public_key(removed.read_bytes()) == public for removed in self._removed.glob("*.pub")):
             raise ConfigError("This key was removed; the node needs a new one, which `fedanon node init` makes.")
+        self._check_number(text, path)
         private_folder(self._registered)
-        write_private(path, public)
+        write_private(path, public.rstrip() + _comment(text) + b"\n")
+
+    def _check_number(self, text: bytes, path: Path) -> None:
+        """Refuse the number of a node if another has it; keys of older versions do not say theirs."""
+        for other in self.keys():
+            if _comment(text) and other != path and _comment(other.read_bytes()) == _comment(text):
+                raise ConfigError(
+                    f"The node {other.stem} has this node's{_comment(text).decode().replace('=', ' ')}: "
+                    "make its folder anew by `fedanon node init --number`, with another one."
+                )
 
     def remove(self, name: str) -> None:
         """Put a node's key among those that are never taken again."""
@@ -69,6 +84,12 @@ class Roster:
         return self._registered / f"{name}.pub"
 
 
+def _comment(text: bytes) -> bytes:
+    """The number a key was made for, as it stands after it; empty if it does not say."""
+    found = NUMBER.search(text.rstrip())
+    return found.group() if found else b""
+
+
 # ---- the keys a running SuperLink lets in, in one process: Flower's starts take seconds ----------
 #
 # The SuperLink looks a key up at every request of a node, so a key that is taken off the list is refused at once, also
@@ -76,17 +97,22 @@ class Roster:
 
 GONE = "unregistered"
 DONE = "registered "
+STOP, LIST = "--stop-runs", "--list"
+LISTED = "nodes "
 
 
-def let_in(keys: Sequence[Path], link: str, env: Mapping[str, str]) -> list[str]:
+def let_in(keys: Sequence[Path], link: str, env: Mapping[str, str], *, stop_runs: bool = False) -> list[str]:
     """Let in the keys, under the names of their files, and no others; return the names that failed.
+
+    ``stop_runs`` also stops every run the SuperLink takes for one that goes on: where its server has just started, it
+    is one whose processes are dead, and nodes are not to answer it.
 
     Raises
     ------
     InfeasibleError
         If the SuperLink could not be reached, so that a key may be let in that should not.
     """
-    command = ["-m", __name__, link, *map(str, keys)]
+    command = ["-m", __name__, link, *([STOP] if stop_runs else []), *map(str, keys)]
     done, said = processes.call_python(command, env, seconds=120 + 5 * len(keys))
     if not done:
         raise InfeasibleError("The SuperLink did not accept the list of nodes that may take part.")
@@ -94,16 +120,41 @@ def let_in(keys: Sequence[Path], link: str, env: Mapping[str, str]) -> list[str]
     return [key.stem for key in keys if key.stem not in registered]
 
 
+def nodes_of(link: str, env: Mapping[str, str]) -> list[dict[str, Any]]:
+    """The nodes a SuperLink knows, by the names they were registered under; empty if it cannot be asked."""
+    done, said = processes.call_python(["-m", __name__, link, LIST], env, seconds=60)
+    lines = [line.removeprefix(LISTED) for line in said.splitlines() if line.startswith(LISTED)] if done else []
+    return list(json.loads(lines[0])) if lines else []
+
+
 def main() -> None:
-    """In the process: the name of the SuperLink, then the files."""
+    """In the process: the name of the SuperLink, what else to do, then the files."""
     from flwr.cli.flower_config import read_superlink_connection
     from flwr.cli.supernode.register import try_load_public_key
     from flwr.cli.utils import init_http_client_from_connection
-    from flwr.proto.control_pb2 import ListNodesRequest, RegisterNodeRequest, UnregisterNodeRequest
+    from flwr.proto.control_pb2 import (
+        ListNodesRequest,
+        ListRunsRequest,
+        RegisterNodeRequest,
+        StopRunRequest,
+        UnregisterNodeRequest,
+    )
 
     link, *files = sys.argv[1:]
+    asked, files = files[:1], [file for file in files if file not in (STOP, LIST)]
     wanted = {try_load_public_key(Path(file)): Path(file).stem for file in files}
     control = init_http_client_from_connection(read_superlink_connection(link))
+    if asked == [LIST]:
+        known_nodes = control.ListNodes(ListNodesRequest()).nodes_info
+        print(LISTED + json.dumps([{"name": n.name or f"node {n.node_id}", "status": n.status} for n in known_nodes]))
+        return
+    if asked == [STOP]:
+        for run in control.ListRuns(ListRunsRequest()).run_dict.values():
+            if run.status.status != "finished":
+                with contextlib.suppress(Exception):  # it may have ended meanwhile
+                    control.StopRun(StopRunRequest(run_id=run.run_id))
+        if not files:  # a server without keys: its nodes register themselves
+            return
     nodes = control.ListNodes(ListNodesRequest()).nodes_info
     known = {node.public_key: node.node_id for node in nodes if node.status != GONE}
     for key in known.keys() - wanted.keys():

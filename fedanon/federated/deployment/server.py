@@ -22,8 +22,9 @@ from fedanon.federated.deployment.certificates import (
 from fedanon.federated.deployment.config import EVERYWHERE, SERVER_FILE, ServerConfig
 from fedanon.federated.deployment.folders import new_private_folder, toml_text, write_bundle, write_private
 from fedanon.federated.deployment.link import Link
+from fedanon.federated.deployment.presence import present
 from fedanon.federated.deployment.processes import leaving_on_signals
-from fedanon.federated.deployment.roster import Roster, let_in
+from fedanon.federated.deployment.roster import Roster, let_in, nodes_of
 from fedanon.federated.deployment.serving import checkpoints_in, result_path
 from fedanon.learning.checkpoints import Checkpoint
 from fedanon.learning.suspicion import NodeEvidence
@@ -31,6 +32,7 @@ from fedanon.learning.suspicion import NodeEvidence
 AUTHORITY = "ca.crt"
 AUTHORITY_KEY = "ca.key"
 CERTIFICATE = "server.crt"
+PID_FILE = "server.pid"
 
 RUN_TEMPLATE = """
 # What every node agrees to; `fedanon methods` lists the methods.
@@ -83,7 +85,7 @@ class Server:
         authority = new_authority()
         listen = listen or ("127.0.0.1" if host in LOCAL else EVERYWHERE)
         config = ServerConfig(host=host, listen=listen, port=port, nodes=nodes)
-        names = ("host", "listen", "port", "nodes", "wait_seconds", "reply_seconds")
+        names = ("host", "listen", "port", "nodes", "wait_seconds", "reply_seconds", "return_seconds")
         new_private_folder(folder)
         write_private(ca_key or folder / AUTHORITY_KEY, authority.key)
         write_private(folder / AUTHORITY, authority.certificate)
@@ -138,6 +140,25 @@ class Server:
 
     def run(self, *, insecure: bool, resume: bool, restart: bool = False) -> Path:
         """Serve one run from its first or last round to its result, and return the path of that."""
+        with leaving_on_signals(), present(self.folder / PID_FILE, "This server"):
+            return self._run(insecure=insecure, resume=resume, restart=restart)
+
+    def serve(self, *, insecure: bool) -> None:
+        """Run the SuperLink until ended, for runs that `flwr run` starts."""
+        if not insecure:
+            self._check_keys()
+        link = Link(self.folder, self.config, insecure=insecure)
+        with leaving_on_signals(), present(self.folder / PID_FILE, "This server"), link:
+            self._let_in(link, insecure=insecure)
+            link.wait()
+
+    def _let_in(self, link: Link, *, insecure: bool) -> None:
+        """Let the registered nodes in, and stop what an earlier server has left."""
+        keys = [] if insecure else self.roster.keys()
+        if failed := let_in(keys, link.NAME, link.environment, stop_runs=True):
+            raise InfeasibleError(f"These nodes could not be registered: {', '.join(failed)}.")
+
+    def _run(self, *, insecure: bool, resume: bool, restart: bool) -> Path:
         settings = self.config.run
         if not insecure:
             self._check_keys()
@@ -145,11 +166,8 @@ class Server:
         path = result_path(self.folder, settings)
         path.unlink(missing_ok=True)
         app = write_bundle(self.folder / "app", settings)
-        with leaving_on_signals(), Link(self.folder, self.config, insecure=insecure) as link:
-            if not insecure:
-                failed = let_in(self.roster.keys(), link.NAME, link.environment)
-                if failed:
-                    raise InfeasibleError(f"These nodes could not be registered: {', '.join(failed)}.")
+        with Link(self.folder, self.config, insecure=insecure) as link:
+            self._let_in(link, insecure=insecure)
             link.stream(["run", str(app), link.NAME, "--stream"])
         shutil.rmtree(app, ignore_errors=True)
         if not path.exists():
@@ -192,8 +210,8 @@ def status(folder: Path, *, insecure: bool = False) -> dict[str, Any]:
     return {
         "server": "running" if up else "stopped",
         "registered": server.roster.names(),
-        "nodes": _ask(link, "nodes", "supernode", "list") if up else [],
-        "runs": _ask(link, "runs", "list") if up else [],
+        "nodes": nodes_of(link.NAME, link.environment) if up else [],
+        "runs": _runs(link) if up else [],
         "rounds": settings.rounds,
         "checkpoint_round": last.round_number if last else 0,
         "rejected": last.rejected if last else [],
@@ -204,13 +222,13 @@ def status(folder: Path, *, insecure: bool = False) -> dict[str, Any]:
     }
 
 
-def _ask(link: Link, what: str, *command: str) -> list[dict[str, Any]]:
-    done, said = processes.call([*command, link.NAME, "--format", "json"], link.environment)
+def _runs(link: Link) -> list[dict[str, Any]]:
+    done, said = processes.call(["list", link.NAME, "--format", "json"], link.environment)
     try:
         found = json.loads(said[said.index("{") :]) if done else {}
     except ValueError:
         return []
-    return list(found.get(what, []))
+    return list(found.get("runs", []))
 
 
 def conduct(checkpoint: Checkpoint) -> list[dict[str, Any]]:
@@ -221,15 +239,17 @@ def conduct(checkpoint: Checkpoint) -> list[dict[str, Any]]:
     """
     evidence = {int(node): NodeEvidence.restored(kept) for node, kept in checkpoint.evidence.items()}
     faults = checkpoint.rejected + checkpoint.unresponsive
-    nodes = sorted(evidence.keys() | {fault["node"] for fault in faults})
+    # who never said its number is known by its name
+    nodes = sorted(evidence.keys() | {fault["node"] for fault in faults}, key=str)
     found = [_of_node(node, checkpoint, evidence.get(node, NodeEvidence())) for node in nodes]
     return sorted(found, key=lambda entry: (not entry["suspect"], -entry["left_out"], -entry["no_answer"]))
 
 
-def _of_node(node: int, checkpoint: Checkpoint, evidence: NodeEvidence) -> dict[str, Any]:
+def _of_node(node: int | str, checkpoint: Checkpoint, evidence: NodeEvidence) -> dict[str, Any]:
     reasons = Counter(entry["reason"] for entry in checkpoint.rejected if entry["node"] == node)
     return {
         "node": node,
+        "name": checkpoint.names.get(str(node), str(node)),
         "suspect": evidence.is_suspect,
         "left_out": reasons.total(),
         "reasons": dict(reasons),

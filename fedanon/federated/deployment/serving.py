@@ -1,7 +1,8 @@
-"""The server app of a deployed federation: wait for the nodes, run, and write the result beside the checkpoints.
+"""The server app: wait for the nodes, run, and write the result beside the checkpoints.
 
-Flower starts it in a process of its own. What concerns this machine only (folders, security) comes by the
-environment, since a run config travels to all nodes.
+Flower starts it in a process of its own. What concerns this machine only (folders, security) comes by the environment
+of `fedanon server`, since a run config travels to all nodes. On a SuperLink that somebody else runs, or in Flower's
+simulation, there is no such environment, and the run config says all.
 """
 
 from __future__ import annotations
@@ -15,19 +16,31 @@ from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
 from fedanon._version import __version__
-from fedanon.errors import ConfigError
 from fedanon.federated import wire
 from fedanon.federated.deployment.config import ServerConfig
 from fedanon.federated.deployment.folders import private_folder, write_private
-from fedanon.federated.server import FederatedRun, server_app, wait_for_nodes
+from fedanon.federated.deployment.presence import present
+from fedanon.federated.deployment.processes import die_with_parent
+from fedanon.federated.deployment.steady_grid import SteadyGrid
+from fedanon.federated.handshake import Door
+from fedanon.federated.server import FederatedRun, wait_for_nodes
 from fedanon.io.audit import audit
 from fedanon.io.manifest import file_sha256
 from fedanon.learning.checkpoints import Checkpoints
+from fedanon.learning.model_card import make_card
 from fedanon.learning.rounds import RunResult, scored_on
+from fedanon.learning.saved_model import write_model
 from fedanon.learning.settings import RunSettings
 
 FOLDER_VARIABLE = "FEDANON_SERVER_FOLDER"
 SECURITY_VARIABLE = "FEDANON_SECURITY"
+#: names the process of a run
+RUN_PID_FILE = "run.pid"
+MODELS = "models"
+#: how long a run waits for the process of an earlier one, which is being stopped
+STOP_SECONDS = 60.0
+#: how long a round waits for a node that goes away, where no server.toml says
+RETURN_SECONDS = 30.0
 
 #: scores of a round that are shown while it runs
 SHOWN = (
@@ -39,8 +52,10 @@ SHOWN = (
 
 
 def deployed_server_app() -> ServerApp:
-    """The app `fedanon server run` starts."""
-    return server_app(_main)
+    """The app `fedanon server run` and `flwr run` start."""
+    app = ServerApp()
+    app.main()(_main)
+    return app
 
 
 def checkpoints_in(folder: Path) -> Checkpoints:
@@ -53,6 +68,11 @@ def result_path(folder: Path, settings: RunSettings) -> Path:
     return folder / "results" / f"{Checkpoints.name(settings)}-{settings.rounds}.json"
 
 
+def model_path(folder: Path, settings: RunSettings) -> Path:
+    """Where the model of a run lies."""
+    return folder / MODELS / result_path(folder, settings).stem
+
+
 def result(settings: RunSettings, outcome: RunResult, security: str) -> dict[str, Any]:
     """All that may be published of a run; the same for the same seed and tables."""
     return {
@@ -61,6 +81,7 @@ def result(settings: RunSettings, outcome: RunResult, security: str) -> dict[str
         "settings": wire.encode_settings(settings, simulated=False),
         "rounds": outcome.rounds,
         "scored_on": scored_on(outcome.rounds),
+        "nodes": {str(number): outcome.names[number] for number in sorted(outcome.names)},
         "facts": {str(number): outcome.facts[number].to_dict() for number in sorted(outcome.facts)},
         "rejected": outcome.rejected,
         "unresponsive": outcome.unresponsive,
@@ -72,27 +93,58 @@ def result(settings: RunSettings, outcome: RunResult, security: str) -> dict[str
 
 def _main(grid: Grid, context: Context) -> None:
     if FOLDER_VARIABLE not in os.environ:
-        raise ConfigError("This app is started by `fedanon server run`.")
+        _run_elsewhere(grid, context)
+        return
+    die_with_parent(os.getppid())  # or it would go on against the next SuperLink
     folder = Path(os.environ[FOLDER_VARIABLE])
+    with present(folder / RUN_PID_FILE, "A run of this server", seconds=STOP_SECONDS):
+        _run(grid, context, folder)
+
+
+def _run(grid: Grid, context: Context, folder: Path) -> None:
     config = ServerConfig.read(folder)
+    steady = SteadyGrid(grid, config.return_seconds)
     settings = wire.decode_settings(context.run_config)
     audit("run started", settings=wire.encode_settings(settings), security=os.environ.get(SECURITY_VARIABLE, "none"))
-    wait_for_nodes(grid, config.nodes, config.wait_seconds)
+    wait_for_nodes(steady, config.nodes, config.wait_seconds)
     private_folder(folder / "checkpoints")
     federation = FederatedRun(
-        grid,
+        steady,
         settings,
         checkpoints=checkpoints_in(folder),
         on_round=_report,
         timeout=config.reply_seconds,
         forgetful=True,
+        door=Door(nodes=config.nodes, seconds=config.wait_seconds, look=steady.look),
     )
-    content = result(settings, federation.run(), os.environ.get(SECURITY_VARIABLE, "none"))
+    security, outcome = os.environ.get(SECURITY_VARIABLE, "none"), federation.run()
+    private_folder(folder / MODELS)
+    card = make_card(settings, outcome, security=security)
+    write_model(model_path(folder, settings), card, outcome.parameters, replace=True)
+    content = result(settings, outcome, security)
     path = result_path(folder, settings)
     private_folder(path.parent)
     write_private(path, json.dumps(content, indent=2, sort_keys=True) + "\n")
     left_out = {name: content[name] for name in ("rejected", "unresponsive")}
     audit("run finished", result=path.name, result_sha256=file_sha256(path), **left_out)
+
+
+def _run_elsewhere(grid: Grid, context: Context) -> None:
+    """A run by its run config alone."""
+    config = context.run_config
+    settings = wire.decode_settings(config)
+    wait_for_nodes(grid, settings.nodes, float(config.get("wait-seconds", 60)))
+    federation = FederatedRun(
+        SteadyGrid(grid, RETURN_SECONDS),
+        settings,
+        checkpoints=Checkpoints.at(str(config.get("checkpoint-folder", ""))),
+        on_round=_report,
+        forgetful=True,
+        door=Door(nodes=settings.nodes, seconds=RETURN_SECONDS),
+    )
+    outcome = federation.run()
+    if folder := str(config.get("model-folder", "")):
+        write_model(Path(folder), make_card(settings, outcome, security="unknown"), outcome.parameters)
 
 
 def _report(scores: dict[str, Any]) -> None:

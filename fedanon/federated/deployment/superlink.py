@@ -8,6 +8,10 @@ on the loopback, and those whose address is the one they called, which no other 
 from __future__ import annotations
 
 import ipaddress
+import os
+import signal
+import threading
+import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
@@ -49,6 +53,18 @@ def _is_this_machine(host: str, called: Any) -> bool:
         return False
 
 
+def end_with_children() -> None:
+    """End this process when one that it has started ends: a SuperLink does not miss the one that starts runs."""
+    while True:
+        try:
+            os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
+        except ChildProcessError:  # none yet
+            time.sleep(0.5)
+        else:
+            os.kill(os.getpid(), signal.SIGTERM)
+            return
+
+
 def main() -> None:
     """`flower-superlink` with the fence; the arguments are Flower's."""
     from flwr.superlink import extensions
@@ -57,6 +73,7 @@ def main() -> None:
 
     theirs = extensions.get_middleware  # absent in a Flower that has changed: then nothing starts
     extensions.get_middleware = lambda: (Middleware(Fence), *theirs())
+    threading.Thread(target=end_with_children, daemon=True).start()
     flower_superlink()
 
 

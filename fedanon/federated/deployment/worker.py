@@ -1,112 +1,112 @@
-"""A process for every message, without the seconds it takes to start Python and import what a message needs.
+"""A process for every message: a fork of the node's own, which has everything imported already.
 
-Flower starts `flwr-clientapp` for every message. Here that is a few lines that ask the node's main process to fork:
-it has everything imported and does nothing else, so a fork is ready at once and shares its memory. If it does not
-answer, the command does the work itself.
+It runs the app that is installed here, whatever code came with the run, and leaves the node's memory as it was: what
+it has read and computed ends with it, but for its reply and what the run's context is to remember.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
+import logging
 import os
-import socket
-import subprocess
-import sys
-import tempfile
-from collections.abc import Iterator
+import pickle
+import select
+import signal
+import traceback
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-from fedanon.federated.deployment import clientapp
-from fedanon.federated.deployment.folders import FOLDER_MODE, private_folder, write_private
+from flwr.app import Context, Error, Message, RecordDict
+from flwr.common.constant import ErrorCode
 
-VARIABLE = "FEDANON_WORKER"
-MAX_REQUEST = 65536
+from fedanon.anonymizers import ANONYMIZERS
+from fedanon.errors import FedanonError
+from fedanon.federated.client import client_app
+from fedanon.federated.deployment.processes import FATAL, die_with_parent
+from fedanon.joint import JOINT_METHODS
 
-COMMAND = """#!/bin/sh
-exec "{python}" -I -S -c '
-import json, os, socket, sys
-try:
-    asked = socket.socket(socket.AF_UNIX)
-    asked.connect(os.environ["{variable}"])
-    asked.sendall(json.dumps(sys.argv[1:]).encode())
-    asked.shutdown(socket.SHUT_WR)
-    answer = asked.recv(1)
-except (OSError, KeyError):
-    answer = b""
-if not answer:
-    os.execv("{python}", ["{python}", "-m", "{module}", *sys.argv[1:]])
-' "$@"
-"""
+log = logging.getLogger("fedanon")
+
+#: a worker that was killed, by the system or by hand, has given nothing away, so it is started once more
+TRIES = 2
+CHUNK = 1 << 20
 
 
-def install_command(folder: Path) -> Path:
-    """Put `flwr-clientapp` into ``folder``, which is to come first on the path."""
-    private_folder(folder)
-    path = folder / clientapp.COMMAND
-    write_private(path, COMMAND.format(python=sys.executable, variable=VARIABLE, module=clientapp.__name__))
-    path.chmod(FOLDER_MODE)
-    return folder
+def load() -> None:
+    """Import what a message needs before the first fork: every one asks the node's policy about the method of its run."""
+    ANONYMIZERS.names()
+    JOINT_METHODS.names()
 
 
-@contextlib.contextmanager
-def listening() -> Iterator[socket.socket]:
-    """A socket only this user can reach; a short path, since those of sockets are limited."""
-    with tempfile.TemporaryDirectory(prefix="fedanon-") as folder, socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(str(Path(folder) / "worker"))
-        listener.listen()
-        listener.settimeout(0.5)
-        yield listener
+def answer(message: Message, context: Context, meanwhile: Callable[[], None]) -> Message:
+    """The reply of the installed app; ``meanwhile`` is called about every second until it is there."""
+    for _ in range(TRIES):
+        if made := _from_fork(message, context, meanwhile):
+            reply, context.state = pickle.loads(made)
+            return reply  # type: ignore[no-any-return]
+    log.error("The process that answered a message was killed %d times.", TRIES)
+    return Message(Error(code=ErrorCode.CLIENT_APP_CRASHED, reason="It was killed."), reply_to=message)
 
 
-def serve(listener: socket.socket, process: subprocess.Popen[bytes]) -> None:
-    """Fork a worker for every request, for as long as ``process`` lives."""
-    clientapp.load()
-    while process.poll() is None:
-        try:
-            connection, _ = listener.accept()
-        except TimeoutError:
-            _reap(process)
-            continue
-        with connection:
-            arguments = _arguments(connection)
-            if arguments is not None:
-                _fork(arguments, listener)
-                connection.sendall(b"1")
-
-
-def _arguments(connection: socket.socket) -> list[str] | None:
-    connection.settimeout(5)
+def _from_fork(message: Message, context: Context, meanwhile: Callable[[], None]) -> bytes:
+    """What a fork has made of a message; empty if it was killed."""
+    reading, writing = os.pipe()
+    node = os.getpid()
+    worker = os.fork()
+    if worker == 0:
+        os.close(reading)
+        _work(node, message, context, writing)
+    os.close(writing)
+    ended = False
     try:
-        with connection.makefile("rb") as file:
-            asked = json.loads(file.read(MAX_REQUEST))
-    except (OSError, ValueError):
-        return None
-    return [str(argument) for argument in asked] if isinstance(asked, list) else None
+        made = _read(reading, meanwhile)
+        ended = True
+    finally:
+        os.close(reading)
+        if not ended:
+            os.kill(worker, signal.SIGKILL)
+        _, status = os.waitpid(worker, 0)
+    return made if status == 0 else b""
 
 
-def _fork(arguments: list[str], listener: socket.socket) -> None:
-    if os.fork():
-        return
+def _read(reading: int, meanwhile: Callable[[], None]) -> bytes:
+    parts = []
+    while True:
+        if not select.select([reading], [], [], 1.0)[0]:
+            meanwhile()
+        elif part := os.read(reading, CHUNK):
+            parts.append(part)
+        else:
+            return b"".join(parts)
+
+
+def _work(node: int, message: Message, context: Context, writing: int) -> None:
+    """In the fork: never back into the code of the node."""
     code = 1
     try:
-        listener.close()
-        sys.argv = [clientapp.COMMAND, *arguments]
-        clientapp.main()
+        for number in FATAL:
+            signal.signal(number, signal.SIG_DFL)
+        die_with_parent(node)
+        made = pickle.dumps(_reply(message, context))
+        with os.fdopen(writing, "wb") as file:
+            file.write(made)
         code = 0
-    except SystemExit as stop:
-        code = stop.code if isinstance(stop.code, int) else 1
     finally:
         with contextlib.suppress(Exception):
-            sys.stdout.flush()
-            sys.stderr.flush()
-        os._exit(code)  # never back into the loop of the parent
+            logging.shutdown()
+        os._exit(code)
 
 
-def _reap(process: subprocess.Popen[bytes]) -> None:
-    """Clear workers that have ended, and leave the status of ``process`` to its owner."""
-    with contextlib.suppress(ChildProcessError):
-        while (ended := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)) is not None:
-            if ended.si_pid == process.pid:
-                return
-            os.waitpid(ended.si_pid, 0)
+def _reply(message: Message, context: Context) -> tuple[Message, RecordDict]:
+    """The app's reply, or its reason for none; texts of foreign exceptions stay here."""
+    try:
+        return client_app()(message, context), context.state
+    except FedanonError as error:
+        log.warning("No answer to a message: %s", error)
+        reason = str(error)
+    except Exception as error:
+        frames: Any = traceback.extract_tb(error.__traceback__)
+        log.error("%s at %s:%s", type(error).__name__, Path(frames[-1].filename).name, frames[-1].lineno)
+        reason = f"The node failed with a {type(error).__name__}; its own log says more."
+    return Message(Error(code=ErrorCode.CLIENT_APP_RAISED_EXCEPTION, reason=reason), reply_to=message), context.state

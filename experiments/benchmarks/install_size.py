@@ -1,0 +1,104 @@
+"""What a node installs: megabytes of every distribution an extra brings, and whether there are wheels for aarch64.
+
+`python experiments/benchmarks/install_size.py` prints the table of docs/edge.md; with `--aarch64` it also asks the
+package index for binary wheels of the installed versions.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+import tempfile
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from pathlib import Path
+
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).parents[2]
+EXTRAS = ("edge", "edge-dp")
+PLATFORMS = ("manylinux2014_aarch64", "manylinux_2_27_aarch64", "manylinux_2_28_aarch64")
+LARGE_MB = 8.0
+
+
+def needed(extra: str) -> dict[str, Distribution]:
+    """The distributions of an extra and all they need, by their normalized names; those not installed are left out."""
+    import tomllib
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    waiting = [Requirement(text) for text in _texts(project, extra)]
+    found: dict[str, Distribution] = {}
+    seen: set[tuple[str, str]] = set()
+    while waiting:
+        requirement = waiting.pop()
+        name = _normal(requirement.name)
+        for part in ("", *requirement.extras):
+            if (name, part) in seen:
+                continue
+            seen.add((name, part))
+            try:
+                found[name] = distribution(name)
+            except PackageNotFoundError:
+                continue
+            for text in found[name].requires or []:
+                inner = Requirement(text)
+                if inner.marker is None or inner.marker.evaluate({"extra": part}):
+                    waiting.append(inner)
+    return found
+
+
+def _texts(project: dict[str, list[str]], extra: str) -> list[str]:
+    """Requirements of an extra, those that name other extras of this project written out."""
+    texts = list(project["dependencies"])
+    for text in project["optional-dependencies"][extra]:  # type: ignore[call-overload]
+        own = re.fullmatch(r"fedanon\[(.+)\]", text)
+        texts += [t for part in own.group(1).split(",") for t in _texts(project, part)] if own else [text]
+    return texts
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def megabytes(found: Distribution) -> float:
+    """On disk, without compiled Python."""
+    files = [Path(str(found.locate_file(file))) for file in found.files or [] if file.suffix != ".pyc"]
+    return sum(path.stat().st_size for path in files if path.is_file()) / 2**20
+
+
+def has_aarch64(found: Distribution) -> bool:
+    """Whether there is a wheel for any machine, or the index has one of this version for aarch64."""
+    if "-any" in (found.read_text("WHEEL") or ""):
+        return True
+    platforms = [option for platform in PLATFORMS for option in ("--platform", platform)]
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", *platforms]
+        wanted = f"{found.metadata['Name']}=={found.version}"
+        done = subprocess.run([*command, "-d", folder, wanted], capture_output=True, check=False)
+    return done.returncode == 0
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--aarch64", action="store_true")
+    asked = parser.parse_args()
+    print("| extra | distributions | MB | largest |\n|---|---:|---:|---|")
+    everything: dict[str, Distribution] = {}
+    for extra in EXTRAS:
+        found = needed(extra)
+        everything |= found
+        sizes = {name: megabytes(each) for name, each in found.items()}
+        large = sorted((n for n in sizes if sizes[n] > LARGE_MB), key=lambda n: -sizes[n])
+        shown = ", ".join(f"{name} {sizes[name]:.0f}" for name in large)
+        print(f"| {extra} | {len(sizes)} | {sum(sizes.values()):.0f} | {shown} |")
+    if asked.aarch64:
+        lacking = [f"{name} {each.version}" for name, each in sorted(everything.items()) if not has_aarch64(each)]
+        print(
+            f"\n{len(everything) - len(lacking)} of {len(everything)} have wheels for aarch64; not: {lacking or 'none'}"
+        )
+
+
+if __name__ == "__main__":
+    main()
