@@ -34,7 +34,7 @@ CHUNK = 1 << 20
 
 
 def load() -> None:
-    """Import what a message needs before the first fork: every one asks the node's policy about the method of its run."""
+    """Import what every message needs, to ask the node's policy about the method of its run, before the first fork."""
     ANONYMIZERS.names()
     JOINT_METHODS.names()
 
