@@ -34,7 +34,7 @@ class Visitor(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Door:
+class Attendance:
     """Who is waited for, and who may come later.
 
     Parameters
@@ -57,14 +57,14 @@ class Handshake:
     grid : the way to the nodes.
     participants : to be filled.
     ask : see :data:`Ask`.
-    door : see :class:`Door`.
+    attendance : see :class:`Attendance`.
     """
 
-    def __init__(self, grid: Grid, participants: Participants, ask: Ask, door: Door) -> None:
+    def __init__(self, grid: Grid, participants: Participants, ask: Ask, attendance: Attendance) -> None:
         self._grid = grid
         self._participants = participants
         self._ask = ask
-        self._door = door
+        self._door = attendance
         self._plan: Plan | None = None
         #: when a node had come that was asked
         self._asked: dict[int, str] = {}

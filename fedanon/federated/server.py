@@ -13,7 +13,7 @@ from flwr.serverapp import Grid
 
 from fedanon.errors import InfeasibleError
 from fedanon.federated import wire
-from fedanon.federated.handshake import Door, Handshake
+from fedanon.federated.handshake import Attendance, Handshake
 from fedanon.federated.joint_server import JointSession, record_protocol
 from fedanon.joint import JOINT_METHODS
 from fedanon.joint.protocol import Agreement
@@ -41,7 +41,7 @@ class FederatedRun:
     on_round : called with the scores of every evaluated round.
     timeout : seconds to wait for replies, or None.
     forgetful : nodes keep nothing between messages, so each message brings the whole model.
-    door : how nodes come into the run; by default, all that are there are asked once.
+    attendance : how nodes come into the run; by default, all that are there are asked once.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class FederatedRun:
         on_round: Callable[[RoundScores], None] | None = None,
         timeout: float | None = None,
         forgetful: bool = False,
-        door: Door | None = None,
+        attendance: Attendance | None = None,
     ) -> None:
         self.grid = grid
         self.settings = settings
@@ -65,7 +65,7 @@ class FederatedRun:
         self._forgetful = forgetful
         self._participants = Participants()
         ask = partial(self._ask, note=False)
-        self._handshake = Handshake(grid, self._participants, ask, door or Door())
+        self._handshake = Handshake(grid, self._participants, ask, attendance or Attendance())
 
     def run(self) -> RunResult:
         """Agree on a recoding if the method is a joint one, learn who is there, and train for all rounds."""

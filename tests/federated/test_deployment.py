@@ -28,6 +28,7 @@ from fedanon.federated import engines, wire
 from fedanon.federated.client import client_app
 from fedanon.federated.deployment import worker
 from fedanon.federated.deployment.certificates import new_authority
+from fedanon.federated.deployment.config import NodeConfig
 from fedanon.federated.deployment.fleet import Fleet
 from fedanon.federated.deployment.link import Link
 from fedanon.federated.deployment.roster import let_in
@@ -38,7 +39,7 @@ from fedanon.federated.server import FederatedRun
 from fedanon.learning.node import Node as LearningNode
 from fedanon.learning.settings import RunSettings
 from fedanon.models.base import Parameters
-from tests.federated.deployed import PATIENCE, Deployed, deployed, end_group, new_node, wait_until, write_tables
+from tests.federated.deployed import PATIENCE, STUDY, Deployed, deployed, end_group, new_node, wait_until, write_tables
 
 RUN = """
 method = "mondrian"
@@ -153,7 +154,7 @@ def test_a_strange_key_and_a_strange_server_are_refused(waiting, tmp_path):
     assert control_api(found) != 403
     assert control_api(found, {"X-Forwarded-For": "192.0.2.7"}) == 403
     strangers = [found.start_node(number, "--tries", "1") for number in (2, 3)]
-    assert [stranger.wait(PATIENCE) for stranger in strangers] == [2, 2]
+    assert [stranger.wait(PATIENCE) for stranger in strangers] == [5, 5]
     assert "No SuperNode found with the given public key" in logged()
     assert "CERTIFICATE_VERIFY_FAILED" in found.said("node3.log") or "certificate" in found.said("node3.log").lower()
 
@@ -220,7 +221,7 @@ def test_a_removed_node_is_refused_at_once_and_for_good(waiting):
     node = found.start_node(0, "--tries", "1")
     wait_until(lambda: "Activated node_id" in logged(), "it does not come", alive=node)
     assert server.remove("hospital-0") is True
-    assert node.wait(PATIENCE) == 2
+    assert node.wait(PATIENCE) == 5
     assert '/v1/fleet/pull-messages HTTP/1.1" 401' in logged()
     assert statuses(found) == ["registered", "unregistered"]
     # a server that does not run learns it when it starts
@@ -229,7 +230,7 @@ def test_a_removed_node_is_refused_at_once_and_for_good(waiting):
     logged = new_lines(found)
     start_link(found, running)
     assert statuses(found) == ["unregistered", "unregistered"]
-    assert found.start_node(1, "--tries", "1").wait(PATIENCE) == 2
+    assert found.start_node(1, "--tries", "1").wait(PATIENCE) == 5
     assert "No SuperNode found with the given public key" in logged()
 
 
@@ -272,7 +273,9 @@ def test_the_control_api_is_closed_to_other_machines():
 
 
 def test_a_node_runs_the_installed_app_whatever_the_bundle_holds(tmp_path):
-    config = {"data": str(write_tables(tmp_path, 1, 60)[0]), "schema": str(tmp_path / "schema.toml"), "number": 7}
+    [table] = write_tables(tmp_path, 1, 60)
+    told = NodeConfig(server="", data=str(table), schema=str(tmp_path / "schema.toml"), number=7, min_k=2, **STUDY)
+    config = told.for_flower(tmp_path)
     line = Fleet("127.0.0.1:1", config, ca=None, key=None, memory=tmp_path / "node.id")
     line._node, line._client = Node(node_id=5), EvilServer()
     context = line._context(3)

@@ -13,7 +13,7 @@ from fedanon.errors import ConfigError, SchemaError, UpdateRejectedError
 from fedanon.federated import handshake
 from fedanon.federated.deployment.roster import Roster
 from fedanon.federated.engines import LocalGrid
-from fedanon.federated.handshake import Door, Visitor
+from fedanon.federated.handshake import Attendance, Visitor
 from fedanon.federated.server import FederatedRun
 from fedanon.io.keys import node_keys
 from fedanon.learning.participants import Participants
@@ -48,8 +48,8 @@ class Hospitals(LocalGrid):
         return super()._deliver(message)
 
 
-def play(grid: Hospitals, chosen: RunSettings, **door: Any) -> RunResult:
-    return FederatedRun(grid, chosen, door=Door(look=grid.look, **door)).run()
+def play(grid: Hospitals, chosen: RunSettings, **attendance: Any) -> RunResult:
+    return FederatedRun(grid, chosen, attendance=Attendance(look=grid.look, **attendance)).run()
 
 
 @pytest.fixture(autouse=True)

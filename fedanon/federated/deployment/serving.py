@@ -22,7 +22,7 @@ from fedanon.federated.deployment.folders import private_folder, write_private
 from fedanon.federated.deployment.presence import present
 from fedanon.federated.deployment.processes import die_with_parent
 from fedanon.federated.deployment.steady_grid import SteadyGrid
-from fedanon.federated.handshake import Door
+from fedanon.federated.handshake import Attendance
 from fedanon.federated.server import FederatedRun, wait_for_nodes
 from fedanon.io.audit import audit
 from fedanon.io.manifest import file_sha256
@@ -115,7 +115,7 @@ def _run(grid: Grid, context: Context, folder: Path) -> None:
         on_round=_report,
         timeout=config.reply_seconds,
         forgetful=True,
-        door=Door(nodes=config.nodes, seconds=config.wait_seconds, look=steady.look),
+        attendance=Attendance(nodes=config.nodes, seconds=config.wait_seconds, look=steady.look),
     )
     security, outcome = os.environ.get(SECURITY_VARIABLE, "none"), federation.run()
     private_folder(folder / MODELS)
@@ -140,7 +140,7 @@ def _run_elsewhere(grid: Grid, context: Context) -> None:
         checkpoints=Checkpoints.at(str(config.get("checkpoint-folder", ""))),
         on_round=_report,
         forgetful=True,
-        door=Door(nodes=settings.nodes, seconds=RETURN_SECONDS),
+        attendance=Attendance(nodes=settings.nodes, seconds=RETURN_SECONDS),
     )
     outcome = federation.run()
     if folder := str(config.get("model-folder", "")):
