@@ -274,8 +274,8 @@ def test_the_control_api_is_closed_to_other_machines():
 
 def test_a_node_runs_the_installed_app_whatever_the_bundle_holds(tmp_path):
     [table] = write_tables(tmp_path, 1, 60)
-    told = NodeConfig(server="", data=str(table), schema=str(tmp_path / "schema.toml"), number=7, min_k=2, **STUDY)
-    config = told.for_flower(tmp_path)
+    paths = {"data": str(table), "schema": str(tmp_path / "schema.toml")}
+    config = NodeConfig(server="127.0.0.1:1", number=7, min_k=1, **paths, **STUDY).for_flower(tmp_path)
     line = Fleet("127.0.0.1:1", config, ca=None, key=None, memory=tmp_path / "node.id")
     line._node, line._client = Node(node_id=5), EvilServer()
     context = line._context(3)
@@ -283,6 +283,7 @@ def test_a_node_runs_the_installed_app_whatever_the_bundle_holds(tmp_path):
     TaskIdentity.task_id, TaskIdentity.run_id, TaskIdentity.node_id = 1, 3, 0
     asked = wire.request(5, "query", 0, wire.request_content(0, wire.pack_arrays([])))
     reply = worker.answer(asked, context, lambda: None)
+    assert not reply.has_error(), reply.error
     assert wire.read_facts(reply)[0] == 7
 
 
