@@ -22,6 +22,8 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 OPEN = ("/v1/fleet/", "/health")
+#: how long it may take to end by itself
+STOP_SECONDS = 5.0
 #: what nodes and runs ask for, and the middlewares that have nothing to do with it
 MESSAGES = ("/v1/fleet/", "/v1/runtime/")
 CONTROL = (
@@ -71,7 +73,8 @@ def end_with_children() -> None:
             time.sleep(0.5)
         else:
             os.kill(os.getpid(), signal.SIGTERM)
-            return
+            time.sleep(STOP_SECONDS)
+            os._exit(1)  # it waits for clients that follow a run which nobody will go on with
 
 
 def spare(kind: type[Any]) -> None:
