@@ -85,6 +85,18 @@ def test_a_run_goes_on_after_a_process_was_killed(tmp_path, monkeypatch, victim)
 
 
 @pytest.mark.slow
+def test_a_server_whose_run_has_just_been_started_by_a_process_that_dies_ends(tmp_path):
+    """The run's own process has no pid file yet, and a client follows the run: the SuperLink must not wait for it."""
+    with deployed(tmp_path, RUN, nodes=2) as found:
+        server = found.start_server()
+        wait_until(lambda: find(server.pid, MARKS["serverapp"]) is not None, "no run", alive=server)
+        family = list(descendants(server.pid))
+        kill(find(server.pid, MARKS["superexec"]))
+        assert server.wait(PATIENCE) != 0
+        wait_until(lambda: not any(map(is_alive, family)), "children outlive their parent")
+
+
+@pytest.mark.slow
 def test_random_crashes_do_not_change_the_model(tmp_path, monkeypatch):
     """Kill one process of a run, or all of its server, at random points; a node that is killed is started again."""
     rng = random.Random(SEED)

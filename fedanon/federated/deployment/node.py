@@ -147,5 +147,6 @@ def take_part(line: Fleet) -> None:
             if (asked := line.pull()) is None:
                 pause.wait()
                 continue
+            waited = pause.waited
             line.push(worker.answer(*asked, beat))
-            pause = Pause(LONGEST_PAUSE)
+            pause = Pause(LONGEST_PAUSE, before=waited)

@@ -87,17 +87,26 @@ class Pause:
     Parameters
     ----------
     longest : seconds.
+    before : how long the last one took to come; the first look is not much earlier, unless that was long.
     """
 
     SHORTEST = 0.1
 
-    def __init__(self, longest: float) -> None:
+    def __init__(self, longest: float, before: float = 0.0) -> None:
         self._longest = longest
         self._begin = time.monotonic()
+        # less than it took: so the expectation shrinks when things come earlier
+        self._first = 0.6 * before if before < longest else 0.0
+
+    @property
+    def waited(self) -> float:
+        """Seconds since the beginning."""
+        return time.monotonic() - self._begin
 
     def wait(self) -> None:
         """Wait once."""
-        time.sleep(min(max((time.monotonic() - self._begin) / 4, self.SHORTEST), self._longest))
+        time.sleep(max(self._first, min(max(self.waited / 4, self.SHORTEST), self._longest)))
+        self._first = 0.0
 
 
 # ---- Flower's commands ---------------------------------------------------------------------------

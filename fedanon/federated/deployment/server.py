@@ -240,7 +240,8 @@ def conduct(checkpoint: Checkpoint) -> list[dict[str, Any]]:
     evidence = {int(node): NodeEvidence.restored(kept) for node, kept in checkpoint.evidence.items()}
     faults = checkpoint.rejected + checkpoint.unresponsive
     # who never said its number is known by its name
-    nodes = sorted(evidence.keys() | {fault["node"] for fault in faults}, key=str)
+    found_nodes = evidence.keys() | {fault["node"] for fault in faults}
+    nodes = sorted(found_nodes, key=lambda node: (isinstance(node, str), node))
     found = [_of_node(node, checkpoint, evidence.get(node, NodeEvidence())) for node in nodes]
     return sorted(found, key=lambda entry: (not entry["suspect"], -entry["left_out"], -entry["no_answer"]))
 

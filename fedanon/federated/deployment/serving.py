@@ -16,6 +16,7 @@ from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
 from fedanon._version import __version__
+from fedanon.errors import InfeasibleError
 from fedanon.federated import wire
 from fedanon.federated.deployment.config import ServerConfig
 from fedanon.federated.deployment.folders import private_folder, write_private
@@ -95,7 +96,10 @@ def _main(grid: Grid, context: Context) -> None:
     if FOLDER_VARIABLE not in os.environ:
         _run_elsewhere(grid, context)
         return
-    die_with_parent(os.getppid())  # or it would go on against the next SuperLink
+    # without its parent it would go on against the next SuperLink
+    if (parent := os.getppid()) == 1:
+        raise InfeasibleError("The process that started this run has ended.")
+    die_with_parent(parent)
     folder = Path(os.environ[FOLDER_VARIABLE])
     with present(folder / RUN_PID_FILE, "A run of this server", seconds=STOP_SECONDS):
         _run(grid, context, folder)
