@@ -45,7 +45,7 @@ def test_new_rows_take_the_mean_of_the_group_they_fall_into(table: Table) -> Non
 
 
 def test_bad_requests(table: Table) -> None:
-    with pytest.raises(InfeasibleError, match=r"holds 60 people, fewer than k=61"):
+    with pytest.raises(InfeasibleError, match=r"holds 60 records, fewer than k=61"):
         IndividualRanking(k=61).anonymize(table, rng=0)
     with pytest.raises(ConfigError, match=r"The 'k' parameter of IndividualRanking must be an int >= 2\. Got 1"):
         IndividualRanking(k=1)

@@ -105,7 +105,7 @@ def test_a_claim_needs_all_quasi_identifiers() -> None:
 
 def test_bad_input() -> None:
     table = key_table(x=["a", "b"])
-    with pytest.raises(InfeasibleError, match="2 people, fewer than k=3"):
+    with pytest.raises(InfeasibleError, match="2 records, fewer than k=3"):
         LocalSuppression(k=3).anonymize(table, rng=0)
     with pytest.raises(ConfigError, match="'importance' parameter names columns that are not keys: y"):
         LocalSuppression(k=2, importance="y").anonymize(table, rng=0)
