@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+from functools import cache
+
+import click
 
 from fedanon.cli import INTERNAL_ERROR, INTERRUPTED
 from fedanon.errors import FedanonError
@@ -15,10 +18,8 @@ def main() -> None:
     # small matrices: threads cost more than they save, and their number would change the last bits of a sum
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     warnings.formatwarning = lambda message, *_, **__: f"warning: {message}\n"
-    from fedanon.cli.app import app
-
     try:
-        app()
+        _command()()
     except FedanonError as error:
         _fail(str(error), error.exit_code)
     except KeyboardInterrupt:
@@ -28,6 +29,16 @@ def main() -> None:
             raise
         # foreign messages and tracebacks may quote cells, so only the kind of error is shown
         _fail(f"Internal error ({type(error).__name__}). Set FEDANON_DEBUG=1 for the traceback.", INTERNAL_ERROR)
+
+
+@cache
+def _command() -> click.Command:
+    """The command line; built once, since its options are read off the signatures of all commands."""
+    from typer.main import get_command
+
+    from fedanon.cli.app import app
+
+    return get_command(app)
 
 
 def _fail(message: str, code: int) -> None:
