@@ -67,7 +67,7 @@ def walk(seed: int, folder: Path) -> Iterator[str]:
     schema = decide(proposal, table, seed)
     decided.write_text(schema_toml(schema), encoding="utf-8")
     read = {path: path.read_bytes() for path in (file, decided)}
-    yield from _published(file, decided, schema, out, table)
+    yield from _published(file, decided, schema, out, table, shuffled=bool(seed % 3))
     for target in read:
         code, _, _ = call("anonymize", file, "--schema", decided, "--k", str(K), "-o", target, "--force")
         if code == 0:
@@ -84,10 +84,14 @@ def _slipped(proposal: Schema, table: GeneratedTable) -> Iterator[str]:
             yield f"{kind} under {name!r} is proposed as {role}"
 
 
-def _published(file: Path, decided: Path, schema: Schema, out: Path, table: GeneratedTable) -> Iterator[str]:
+def _published(
+    file: Path, decided: Path, schema: Schema, out: Path, table: GeneratedTable, *, shuffled: bool
+) -> Iterator[str]:
     """Publish, recount, and look for what is denied."""
-    publish = ("anonymize", file, "--schema", decided, "--k", str(K), "--missing", "category")
-    code, text, err = call(*publish, "-o", out, "--keep-order", "--encoding-out", "utf-8")
+    said = ("--schema", decided, "--missing", "category")
+    key = out.with_name("rows.json")
+    order = ("--row-key", key) if shuffled else ("--keep-order",)
+    code, text, err = call("anonymize", file, *said, "--k", str(K), "-o", out, *order, "--encoding-out", "utf-8")
     if code == 3 and "one_row_per_person = " in err and schema.unit == "records":
         return  # it asks whose rows these are
     if code:
@@ -96,9 +100,11 @@ def _published(file: Path, decided: Path, schema: Schema, out: Path, table: Gene
     with out.open(encoding="utf-8", newline="") as opened:
         names = next(csv.reader(opened, delimiter=table.separator))
     roles = {name: str(schema[name].role) for name in names}
-    persons = table.person_of_row if schema.unit == "people" else None
+    rows = json.loads(key.read_text())["order"] if shuffled else range(len(table.frame))
+    persons = [table.person_of_row[row] for row in rows] if schema.unit == "people" else None
     counted = recount(out, roles, persons, table.separator)
-    code, answer, err = call("check", out, "--schema", decided, "--original", file, "--missing", "category", "--json")
+    known = order if shuffled else ()
+    code, answer, err = call("check", out, *said, "--original", file, *known, "--json")
     if code:
         yield f"check: {code} {err}"
         return
