@@ -88,5 +88,4 @@ def measure(table: Table, release: Release) -> dict[str, Any]:
     for name in COUNTS:
         measured[name] = int(measured[name])
     suppressed = int(release.suppressed.sum())
-    people = table.n_units if table.schema.unit == "people" else None
-    return {"n": len(table), "people": people, "suppressed": suppressed, **measured}
+    return {"n": len(table), "people": table.n_people, "suppressed": suppressed, **measured}

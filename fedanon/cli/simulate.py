@@ -125,7 +125,7 @@ def print_result(title: str, result: dict[str, Any]) -> None:
 def _notes(result: dict[str, Any]) -> Iterator[str]:
     yield "Scores are on raw test rows; ncp, linkage and truthfulness are means over the nodes' releases."
     if "joint" in result:
-        yield _agreed(result["joint"])
+        yield _agreed(result["joint"], result["counted"])
         yield _disclosed(result["joint"])
     yield from map(_suspect, result["suspects"])
     if "dp" in result:
@@ -134,11 +134,11 @@ def _notes(result: dict[str, Any]) -> Iterator[str]:
         yield f"Left out: node {entry['node']} in round {entry['round']}: {entry['reason']}"
 
 
-def _agreed(agreed: dict[str, Any]) -> str:
+def _agreed(agreed: dict[str, Any], unit: str) -> str:
     """What nodes that anonymized jointly reached."""
     return (
         f"Anonymized jointly by {len(agreed['nodes'])} nodes: every class holds at least "
-        f"{agreed['smallest_class_at_least']} people of the federation (confidence {agreed['confidence']:g}); "
+        f"{agreed['smallest_class_at_least']} {unit} of the federation (confidence {agreed['confidence']:g}); "
         f"ncp is that of the published cells. {agreed['warning']}"
     )
 

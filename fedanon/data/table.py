@@ -142,6 +142,11 @@ class Table:
         return len(self) if self.persons is None else int(self.persons.max(initial=-1)) + 1
 
     @property
+    def n_people(self) -> int | None:
+        """Number of people in the table; None where the schema does not say who is who."""
+        return self.n_units if self.schema.unit == "people" else None
+
+    @property
     def person_of_row(self) -> IntArray:
         """Number of the person of each row, where a row is a person too."""
         return np.arange(len(self), dtype=np.int32) if self.persons is None else self.persons

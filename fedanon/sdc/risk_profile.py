@@ -45,7 +45,7 @@ def risk_profile(table: Table, *, max_size: int | None = None, fraction: float =
     names = [column.name for column in table.columns]
     return {
         "n": len(table),
-        "people": table.n_units,
+        "people": table.n_people,
         "weighted": table.weights is not None,
         "keys": names,
         "key_combinations": release.classes.count,
