@@ -190,7 +190,7 @@ Missing = Annotated[
 ]
 Encoding = Annotated[str, typer.Option(help="Encoding of the file; `auto` finds it.")]
 Method = Annotated[str | None, typer.Option(help="Anonymizer; see `fedanon methods`. mondrian by default.")]
-MinimumK = Annotated[
+MinimumK = Annotated[int | None, typer.Option(help="Minimum number of people (or records) sharing a published record.")]
     int | None,
     typer.Option(help="Minimum number of people (or records, if who is who is not known) sharing a published record."),
 ]
