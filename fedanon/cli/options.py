@@ -191,9 +191,6 @@ Missing = Annotated[
 Encoding = Annotated[str, typer.Option(help="Encoding of the file; `auto` finds it.")]
 Method = Annotated[str | None, typer.Option(help="Anonymizer; see `fedanon methods`. mondrian by default.")]
 MinimumK = Annotated[int | None, typer.Option(help="Minimum number of people (or records) sharing a published record.")]
-    int | None,
-    typer.Option(help="Minimum number of people (or records, if who is who is not known) sharing a published record."),
-]
 Requirement = Annotated[
     str | None, typer.Option(help="What classes must keep beyond k: l=2:COLUMN,t=0.3:COLUMN; may name k itself.")
 ]
