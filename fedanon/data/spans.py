@@ -65,7 +65,8 @@ def span_table(columns: Sequence[CodedColumn], measure: Measure = "leaves") -> S
         offset[i], width[i] = used, max(tree.n_leaves - 1, 1)
         used += levels.size
         parts.append(levels.ravel())
-    return SpanTable(scale, offset, width, np.concatenate([np.empty(0), *parts]), 1.0)
+    # one more behind the last: the span of a single leaf is read before it is multiplied by zero
+    return SpanTable(scale, offset, width, np.concatenate([*parts, np.zeros(1)]), 1.0)
 
 
 def _sparse_maxima(steps: FloatArray) -> FloatArray:

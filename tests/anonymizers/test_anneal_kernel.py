@@ -98,3 +98,14 @@ def test_random_numbers_are_splitmix64() -> None:
     state = np.array([1234567], dtype=np.uint64)
     expected = [6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431]
     assert [uniform(state) for _ in expected] == [(value >> 11) * 2.0**-53 for value in expected]
+
+
+@given(tables(at_least=4), st.integers(2, 4))
+def test_no_cost_is_read_beyond_the_spans(table: Table, k: int) -> None:
+    """What lies in memory behind the spans is arbitrary, and not a number here."""
+    problem = make_problem(table, "ncp", k, None, np.random.default_rng(0))
+    spans = problem.costs.spans
+    memory = np.full(len(spans.maxima) + 8, np.nan)
+    memory[: len(spans.maxima)] = spans.maxima
+    costs = problem.costs._replace(spans=spans._replace(maxima=memory[: len(spans.maxima)]))
+    assert np.isfinite(settle(costs, problem.classes(), problem.start))
