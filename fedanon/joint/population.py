@@ -40,6 +40,8 @@ STRENGTH = 0.2
 MISSED, UNKNOWN = 0.3, 0.5
 #: steps of the fit; more of them would follow the noise
 STEPS = 60
+#: largest exponent of a weight; the fit may try far larger ones on its way, whose squares would be infinite
+MAX_EXPONENT = 100.0
 
 
 # ---- from tables of pairs ------------------------------------------------------------------------
@@ -221,7 +223,7 @@ class WeightedPopulation:
         exponents = np.zeros(len(self.bins))
         for cells, start in zip(self._cells, self._ends, strict=False):
             exponents += parameters[start + cells]
-        return np.asarray(np.exp(exponents) * (self.n_rows / len(self.bins)))
+        return np.asarray(np.exp(np.minimum(exponents, MAX_EXPONENT)) * (self.n_rows / len(self.bins)))
 
     def _misfit(self, parameters: FloatArray) -> tuple[float, FloatArray]:
         """Half the squared errors, and their gradient."""

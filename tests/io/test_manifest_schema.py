@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -70,7 +71,8 @@ def outcomes(verification: Verification) -> dict[str, str]:
 
 def test_no_value_of_a_dropped_or_passed_through_column_is_listed(files: tuple[Path, Path]) -> None:
     manifest = released(*files, require="")
-    text = manifest_path(manifest.release).read_text()
+    # a short number stands in a hash by chance
+    text = re.sub(r"\b[0-9a-f]{64}\b", "", manifest_path(manifest.release).read_text())
     assert [value for value in SAID if value in text] == []
     types = {column["name"]: (column["role"], column["type"]) for column in manifest.document["columns"]}
     assert types["name"] == ("identifying", "categorical")

@@ -104,3 +104,12 @@ def test_missing_numbers_and_rare_words_do_not_widen_the_cells_of_all() -> None:
     assert np.bincount(classes[classes >= 0]).min() >= 5
     assert (classes[common] >= 0).mean() > 0.99
     assert loss[np.maximum(classes[common], 0)].mean() < 0.05
+
+
+def test_a_fit_may_try_any_parameters_on_its_way() -> None:
+    """Warnings are errors: a long step of the search once made an infinite square."""
+    bins = np.random.default_rng(0).integers(0, 4, (200, 3)).astype(np.int32)
+    population = WeightedPopulation(bins, 1000.0, 5.0)
+    misfit, gradient = population._misfit(np.full_like(population._parameters, 500.0))
+    assert np.isfinite(misfit)
+    assert np.isfinite(gradient).all()
