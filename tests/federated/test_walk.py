@@ -53,5 +53,6 @@ def test_four_hospitals_by_seven_commands(tmp_path):
     assert shell.typed == 7
     card = json.loads((model / "card.json").read_text(encoding="utf-8"))
     assert [node["name"] for node in card["nodes"]] == [f"hospital-{number}" for number in range(4)]
-    assert card["metrics"]["accuracy"] > 0.76, "better than always saying no"
+    # nodes as `init` makes them score on a release of their test people
+    assert card["metrics"]["accuracy_released"] > 0.76, "better than always saying no"
     assert len(pd.read_csv(tmp_path / "out.csv")) == len(pd.read_csv(tmp_path / rows))
