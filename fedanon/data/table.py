@@ -252,8 +252,6 @@ def check_people(identifying: Iterable[pd.Series[Any]], schema: Schema) -> None:
     for column in identifying:
         if column.name == schema.person_id:
             chosen = column
-        elif column.name in (schema.weight, schema.household):
-            continue  # the schema says what they are
         elif schema.person_id is None:
             _refuse_repeated(column, schema)
         elif names_person(str(column.name)):
