@@ -18,8 +18,8 @@ IndexArray: TypeAlias = NDArray[np.int64]
 AnyArray: TypeAlias = NDArray[Any]
 #: what a model sees of rows, a column per feature
 FeatureArray: TypeAlias = NDArray[np.float32]
-#: what a model predicts, 0 or 1 per row
-TargetArray: TypeAlias = NDArray[np.int8]
+#: what a model predicts: the number of a class per row, or a place in the range of a number
+TargetArray: TypeAlias = NDArray[np.int8 | np.float64]
 #: what a node adds to the parameters of a model
 UpdateArray: TypeAlias = NDArray[np.floating[Any]]
 #: random bits, 64 per number

@@ -12,7 +12,18 @@ ROOT = Path(__file__).parents[1]
 FILES = {path.relative_to(ROOT).as_posix(): path for path in sorted((ROOT / "fedanon").rglob("*.py"))}
 
 MAX_FILE, MAX_FUNCTION = 450, 60
-HEAVY = {"numba", "torch", "xgboost", "matplotlib", "pyarrow"}
+HEAVY = {
+    "numba",
+    "torch",
+    "xgboost",
+    "matplotlib",
+    "pyarrow",
+    "openpyxl",
+    "sqlalchemy",
+    "duckdb",
+    "psycopg",
+    "fhirpathpy",
+}
 #: modules, besides the kernels, that are about a heavy package, and are themselves imported only where they are used
 MAY_IMPORT = {"fedanon/report/pdf.py:matplotlib"}
 

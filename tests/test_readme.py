@@ -1,4 +1,4 @@
-"""The tables of the README are what the harness prints from the stored results, and its Python example runs."""
+"""The tables of the READMEs are what the harness prints from the stored results, and the Python example runs."""
 
 from __future__ import annotations
 
@@ -15,9 +15,15 @@ from tests.printed import printed
 __all__ = ["run"]
 
 ROOT = Path(__file__).parents[1]
-TABLES = re.findall(
-    r"<!-- (fedanon experiment show .*?) -->\n(.*?)<!-- end -->", (ROOT / "README.md").read_text(), flags=re.DOTALL
-)
+TABLES = [
+    found
+    for file in ("README.md", "experiments/README.md")
+    for found in re.findall(
+        r"<!-- (fedanon experiment show .*?) -->\n(.*?)<!-- end -->",
+        (ROOT / file).read_text(encoding="utf-8"),
+        flags=re.DOTALL,
+    )
+]
 
 
 def test_there_is_a_table() -> None:

@@ -1,4 +1,4 @@
-"""A deployed federation on this machine, by its own commands: seconds per round, and the memory of a node.
+"""A deployed federation on this machine, by its own commands: seconds per round, CPU seconds, and the memory of a node.
 
 A round trains and is evaluated at every node. Its seconds are read from the times at which the server's checkpoint
 changes; memory is the sum over a node's processes, what they share counted once (PSS), read from /proc. Run alone, it
@@ -39,7 +39,8 @@ def measure(nodes: int = 4, model: str = "lr", rounds: int = ROUNDS) -> dict[str
                 for number in range(nodes)
             ]
             serving = stack.enter_context(_running("server", "run", folder / "trial" / "server", log=log))
-            times, memory, cpu = _watch(serving, taking_part[0].pid, folder / "trial" / "server" / "checkpoints")
+            pids = [process.pid for process in taking_part]
+            times, memory, cpu = _watch(serving, pids, folder / "trial" / "server" / "checkpoints")
             if serving.wait() or len(times) < rounds:
                 raise SystemExit((folder / "log").read_text(encoding="utf-8", errors="replace")[-2_000:])
         steps = [after - before for before, after in itertools.pairwise(times)]
@@ -47,7 +48,7 @@ def measure(nodes: int = 4, model: str = "lr", rounds: int = ROUNDS) -> dict[str
             "nodes": nodes,
             "median_round_seconds": statistics.median(steps),
             "largest_round_seconds": max(steps),
-            "server_cpu_seconds_per_round": cpu / len(steps),
+            **{f"{who}_cpu_seconds_per_round": seconds / len(steps) for who, seconds in cpu.items()},
             "start_to_first_round_seconds": times[0] - start,
             **{f"node_{when}_mb": megabytes for when, megabytes in memory.items()},
             "load_average": os.getloadavg()[0],
@@ -87,28 +88,29 @@ def _running(*arguments: object, log: Any) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def _watch(
-    serving: subprocess.Popen[bytes], node: int, checkpoints: Path
-) -> tuple[list[float], dict[str, float], float]:
-    """When every round was kept, the node's largest memory, and the server's CPU seconds after the first round.
+    serving: subprocess.Popen[bytes], nodes: list[int], checkpoints: Path
+) -> tuple[list[float], dict[str, float], dict[str, float]]:
+    """When every round was kept, the first node's largest memory, and CPU seconds after the first round.
 
     The memory is that before and after the first round, and at the end.
     """
     times: list[float] = []
     peaks, seen, end = {"preparing": 0.0, "training": 0.0}, 0.0, time.monotonic() + PATIENCE
-    looked, spent = 0.0, list[float]()
+    looked, spent, who = 0.0, dict[str, list[float]](), {"server": [serving.pid], "nodes": nodes}
     while serving.poll() is None and time.monotonic() < end:
         now = time.perf_counter()
         if (changed := _changed(checkpoints)) != seen:
             seen = changed
             times.append(now)
-            spent.append(sum(_cpu_seconds(process) for process in _family(serving.pid)))
+            for name, roots in who.items():
+                spent.setdefault(name, []).append(sum(_cpu_seconds(p) for root in roots for p in _family(root)))
         if now - looked > 0.1:  # a look at the memory costs the node some time too
             looked = now
             when = "training" if times else "preparing"
-            peaks[when] = max(peaks[when], sum(_pss(process) for process in _family(node)))
+            peaks[when] = max(peaks[when], sum(_pss(process) for process in _family(nodes[0])))
         time.sleep(0.01)
-    memory = {**peaks, "waiting": sum(_pss(process) for process in _family(node))}
-    return times, memory, spent[-1] - spent[0] if spent else 0.0
+    memory = {**peaks, "waiting": sum(_pss(process) for process in _family(nodes[0]))}
+    return times, memory, {name: seconds[-1] - seconds[0] for name, seconds in spent.items()}
 
 
 def _changed(checkpoints: Path) -> float:
@@ -127,8 +129,9 @@ def _pss(process: int) -> float:
 
 
 def _cpu_seconds(process: int) -> float:
+    """Of a process and of those it has started that have ended."""
     fields = _read(process, "stat").rpartition(")")[2].split()
-    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK") if fields else 0.0
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK") if fields else 0.0
 
 
 def _read(process: int, file: str) -> str:

@@ -25,7 +25,15 @@ if TYPE_CHECKING:
     from fedanon.anonymizers.microaggregation.dp_microaggregation import DpMicroaggregation
     from fedanon.anonymizers.microaggregation.individual_ranking import IndividualRanking
     from fedanon.anonymizers.microaggregation.mdav import Cbfs, Gsms, Mdav, RobustMahalanobis, VMdav
-    from fedanon.anonymizers.microaggregation.orders import ClusteredPca, NpnMhm, Pca, Simple, TspMhm, UnivariateOptimal
+    from fedanon.anonymizers.microaggregation.orders import (
+        ClusteredPca,
+        NpnMhm,
+        Pca,
+        PursuitPca,
+        Simple,
+        TspMhm,
+        UnivariateOptimal,
+    )
     from fedanon.anonymizers.mondrian.method import Mondrian
 else:
     __getattr__, __dir__ = lazy_exports(
@@ -54,6 +62,7 @@ else:
             "NpnMhm": "fedanon.anonymizers.microaggregation.orders",
             "OnePassKMeans": "fedanon.anonymizers.clustering.method",
             "Pca": "fedanon.anonymizers.microaggregation.orders",
+            "PursuitPca": "fedanon.anonymizers.microaggregation.orders",
             "RobustMahalanobis": "fedanon.anonymizers.microaggregation.mdav",
             "Simple": "fedanon.anonymizers.microaggregation.orders",
             "TopDownGreedy": "fedanon.anonymizers.clustering.method",
@@ -89,6 +98,7 @@ __all__ = [
     "NpnMhm",
     "OnePassKMeans",
     "Pca",
+    "PursuitPca",
     "RobustMahalanobis",
     "Simple",
     "TopDownGreedy",

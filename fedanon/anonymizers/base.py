@@ -7,7 +7,7 @@ A method implements :meth:`Anonymizer.plan` or, if it forms classes of at least 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -16,16 +16,19 @@ import numpy as np
 
 from fedanon._version import __version__
 from fedanon.anonymizers.enforcement import keep_requirements, merge_short_groups, refuse_broken
+from fedanon.anonymizers.person_series import join_series, slot_name, split_series
 from fedanon.data.cells import Cells, Intervals, Nodes, Numbers, whole_range
+from fedanon.data.columns import reading_notes
 from fedanon.data.groups import Groups
 from fedanon.data.schema import Categorical, Numeric
 from fedanon.data.table import CodedColumn, Table
-from fedanon.errors import ConfigError, InfeasibleError
+from fedanon.errors import ConfigError, InfeasibleError, PrivacyViolationError
 from fedanon.fields import check_fields, parameter
 from fedanon.privacy.base import Claim, PrivacyModel
 from fedanon.privacy.combined import Combined
 from fedanon.privacy.models.k_anonymity import KAnonymity
 from fedanon.privacy.requirements import parse_requirements
+from fedanon.privacy.sensitive import SensitiveModel
 from fedanon.release.gate import verify
 from fedanon.release.recoding import NearestGroup
 from fedanon.release.release import Provenance, Recoding, Release, release_of
@@ -65,16 +68,28 @@ class Anonymizer(ABC):
         """Publish ``table``; the release has passed verification. ``rng`` is a generator or a seed."""
         generator = np.random.default_rng(rng)
         self._refuse_unfit(table)
-        plan = self.enforce_requirements(table, self.plan(table, generator))
+        if table.schema.pseudonym is None:
+            plan = self.enforce_requirements(table, self.plan(table, generator))
+        else:
+            plan = self._plan_series(table, generator)
         release = release_of(
             table,
             plan.groups,
             plan.cells,
             claim=self.claim(),
-            provenance=self._provenance(table, generator, plan),
+            provenance=self.provenance(table, generator, plan),
             recoding=plan.recoding,
         )
-        return verify(release, table)
+        try:
+            return verify(release, table)
+        except PrivacyViolationError:
+            if not release.has_pseudonyms or not getattr(self, "required", ()):
+                raise
+            # each row of a series was compared with those of series as long, the gate compares it with all
+            asked = " and ".join(map(str, getattr(self, "required", ())))
+            raise InfeasibleError(
+                f"The series of people cannot keep {asked}: require less, or leave out pseudonyms."
+            ) from None
 
     @abstractmethod
     def plan(self, table: Table, rng: Rng) -> ReleasePlan:
@@ -83,6 +98,25 @@ class Anonymizer(ABC):
     def enforce_requirements(self, table: Table, plan: ReleasePlan) -> ReleasePlan:
         """The plan with all that is required of its classes; here nothing is."""
         return plan
+
+    def enforce_on_people(self, wide: Table, plan: ReleasePlan, slots: int) -> ReleasePlan:
+        """The plan of people with ``slots`` rows each, with all that is required of each row; here nothing is."""
+        return plan
+
+    def _plan_series(self, table: Table, rng: Rng) -> ReleasePlan:
+        """The groups and cells of a table that publishes pseudonyms: people with the same series share all of it."""
+        strata = split_series(table, getattr(self, "k", 1))
+        plans = []
+        for stratum in strata:
+            slots = stratum.rows.shape[1]
+            plans.append(self.enforce_on_people(stratum.wide, self.plan(stratum.wide, rng), slots))
+        groups, cells = join_series(table, strata, [(plan.groups, plan.cells) for plan in plans])
+        notes = tuple(dict.fromkeys(note for plan in plans for note in plan.notes))
+        cut = len(table) - sum(stratum.rows.size for stratum in strata)
+        if cut:
+            notes += (f"{cut} rows are suppressed because too few people have as many rows as theirs.",)
+        made = join_made([plan.made for plan in plans])
+        return ReleasePlan(groups, cells, NearestGroup(), notes, made)
 
     def claim(self) -> Claim | None:
         """What the release promises; nothing unless a method says otherwise."""
@@ -101,7 +135,8 @@ class Anonymizer(ABC):
         if self.numeric_only and missing:
             raise ConfigError(f"The method {self.name!r} takes no missing values. Columns: {', '.join(missing)}.")
 
-    def _provenance(self, table: Table, rng: Rng, plan: ReleasePlan) -> Provenance:
+    def provenance(self, table: Table, rng: Rng, plan: ReleasePlan) -> Provenance:
+        """Where a release by ``plan`` comes from."""
         entropy: Any = getattr(rng.bit_generator.seed_seq, "entropy", None)
         return Provenance(
             method=self.name,
@@ -110,7 +145,7 @@ class Anonymizer(ABC):
             version=__version__,
             data_sha256=table.sha256,
             schema_sha256=table.schema.sha256,
-            notes=plan.notes,
+            notes=(*plan.notes, *reading_notes(table.schema)),
             made=plan.made,
         )
 
@@ -175,6 +210,23 @@ class KAnonymizer(Anonymizer):
         )
         return replace(plan, groups=groups, cells=cells)
 
+    def enforce_on_people(self, wide: Table, plan: ReleasePlan, slots: int) -> ReleasePlan:
+        """Merge groups of people until each of their rows satisfies what is required beyond k."""
+        if not self.required:
+            return plan
+        of_slots = []
+        for model in self.required:
+            if not isinstance(model, SensitiveModel):
+                raise ConfigError(
+                    f"A release with pseudonyms cannot be required to keep {model}, which names no column."
+                )
+            of_slots += [replace(model, column=slot_name(model.column, slot)) for slot in range(slots)]
+        claim = Combined(k=KAnonymity(k=self.k), models=tuple(of_slots))
+        groups, cells = keep_requirements(
+            wide, plan.groups, plan.cells, claim, lambda merged: self.republish(wide, merged, plan)
+        )
+        return replace(plan, groups=groups, cells=cells)
+
     def republish(self, table: Table, groups: Groups, plan: ReleasePlan) -> Mapping[str, Cells]:
         """The cells of groups that were merged from those of a plan."""
         return self.publish_groups(table, groups)
@@ -189,6 +241,15 @@ def refuse_few_people(table: Table, k: int) -> None:
     if table.n_units < k:
         held = f"{table.n_units} {table.schema.unit}"
         raise InfeasibleError(f"The table holds {held}, fewer than k={k}: nothing can be published.")
+
+
+def join_made(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What several searches did, one after another; see :class:`fedanon.release.release.Provenance`."""
+    searched = [part for part in parts if part]
+    if len(searched) < 2:
+        return dict(searched[0]) if searched else {}
+    names = [name for name in searched[0] if all(name in part for part in searched)]
+    return {name: [entry for part in searched for entry in part[name]] for name in names}
 
 
 def takes_k(method: type[Anonymizer]) -> bool:
@@ -219,7 +280,7 @@ def smallest_cells(table: Table, column: CodedColumn, low: IntArray, high: IntAr
 def _intervals(column: CodedColumn, low: IntArray, high: IntArray, *, wildcard: bool) -> Intervals:
     assert isinstance(column.attribute, Numeric)
     assert column.values is not None
-    cells = Intervals(column.values[low], column.values[high])
+    cells = Intervals(column.values[low], column.upper[high])
     if not column.has_missing:
         return cells
     everything = whole_range(column.attribute, len(low))

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from fedanon.attacks.gradient_inversion import GradientInversion
     from fedanon.attacks.homogeneity import BackgroundKnowledge, Homogeneity
     from fedanon.attacks.inference import Inference, Linkability
+    from fedanon.attacks.intersection import Intersection
     from fedanon.attacks.interval_ends import IntervalEnds
     from fedanon.attacks.malicious_nodes import Byzantine, PlantedBackdoor
     from fedanon.attacks.membership import Lira, MembershipLoss
@@ -43,6 +44,7 @@ else:
             "GradientInversion": "fedanon.attacks.gradient_inversion",
             "Homogeneity": "fedanon.attacks.homogeneity",
             "Inference": "fedanon.attacks.inference",
+            "Intersection": "fedanon.attacks.intersection",
             "IntervalEnds": "fedanon.attacks.interval_ends",
             "Linkability": "fedanon.attacks.inference",
             "Lira": "fedanon.attacks.membership",
@@ -72,6 +74,7 @@ __all__ = [
     "GradientInversion",
     "Homogeneity",
     "Inference",
+    "Intersection",
     "IntervalEnds",
     "Linkability",
     "Lira",

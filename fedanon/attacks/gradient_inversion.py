@@ -26,7 +26,7 @@ from fedanon.fields import parameter
 from fedanon.models.base import LocalState
 from fedanon.models.encoding import CategoricalColumn, Encoding
 from fedanon.models.logistic_regression import LogisticRegression
-from fedanon.models.target import target
+from fedanon.models.target import binary_target
 from fedanon.release.release import Release
 from fedanon.types import BoolArray, FeatureArray, FloatArray, IndexArray, TargetArray
 
@@ -126,7 +126,7 @@ class PublishedRows:
         encoding = Encoding.from_schema(table.schema)
         decoder = Decoder(encoding, encoding.encode_table(table))
         truth = decoder.values(decoder.raw)[~release.suppressed]
-        return cls(encoding.encode_release(release), target(release, release.schema), truth, decoder)
+        return cls(encoding.encode_release(release), binary_target(release, release.schema), truth, decoder)
 
     def batches(self, size: int, count: int, rng: np.random.Generator) -> IndexArray:
         """Draw disjoint random batches: numbers of rows, one batch per line."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fedanon.anonymizers.base import Anonymizer
 from fedanon.attacks.context import AttackContext
 from fedanon.data import partition
 from fedanon.data.table import Table
@@ -19,7 +18,7 @@ from fedanon.learning.strategies import STRATEGIES
 from fedanon.models import MODELS
 from fedanon.models.base import Model, Parameters
 from fedanon.models.encoding import Encoding
-from fedanon.models.target import target
+from fedanon.models.target import binary_target
 from fedanon.release.release import Release
 from fedanon.types import TargetArray
 
@@ -42,26 +41,13 @@ class Learner:
     def releases(self, context: AttackContext, table: Table, purpose: str) -> list[Release]:
         """The release of every node."""
         parts = partition.iid(table, self.nodes, context.rng(purpose))
-        whole = replace(
-            context, anonymizer=with_scaled_budget(context.anonymizer, len(table) / self.nodes / len(context.table))
-        )
         # the text seeds the release of a node
-        return [whole.make_release(table.select_rows(rows), f"{purpose}, client {i}") for i, rows in enumerate(parts)]
+        return [context.make_release(table.select_rows(rows), f"{purpose}, client {i}") for i, rows in enumerate(parts)]
 
     def fit(self, releases: Sequence[Release], encoding: Encoding, rng: np.random.Generator) -> Parameters:
         """The global parameters after the last round."""
         rows = [self.model.training_data(release, encoding, int(rng.integers(2**63))) for release in releases]
         return train_in_process(self.model, rows, encoding.width, STRATEGIES["fedavg"](), rounds=self.rounds, rng=rng)
-
-
-def with_scaled_budget(anonymizer: Anonymizer | None, share: float) -> Any:
-    """The method with ``share`` of its budget, if it has one: a search gets as long for a row as in the whole table."""
-    settings = {} if anonymizer is None else vars(anonymizer)
-    if settings.get("iterations") is not None:
-        return replace(anonymizer, iterations=max(1, round(settings["iterations"] * share)))  # type: ignore[type-var]
-    if settings.get("seconds") is not None:
-        return replace(anonymizer, seconds=settings["seconds"] * share)  # type: ignore[type-var]
-    return anonymizer
 
 
 def model_named(name: str, **settings: Any) -> Model:
@@ -77,7 +63,7 @@ def model_named(name: str, **settings: Any) -> Model:
 def labels_of(table: Table) -> TargetArray:
     """What a model of the table predicts; NotApplicableError where that is nothing."""
     try:
-        return target(table, table.schema)
+        return binary_target(table, table.schema)
     except (ConfigError, SchemaError) as reason:
         raise NotApplicableError(str(reason)) from None
 

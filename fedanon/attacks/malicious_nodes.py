@@ -21,8 +21,8 @@ import numpy as np
 
 from fedanon.attacks import ATTACKS
 from fedanon.attacks.base import Attack, Finding, Z, wilson_interval
-from fedanon.attacks.context import AttackContext
-from fedanon.attacks.learning import labels_of, with_scaled_budget
+from fedanon.attacks.context import AttackContext, with_scaled_budget
+from fedanon.attacks.learning import labels_of
 from fedanon.data import partition
 from fedanon.errors import NotApplicableError
 from fedanon.fields import parameter

@@ -39,6 +39,8 @@ class RecordLinkage(Attack):
         n = int(sizes.sum())
         if n == 0:
             raise NotApplicableError("The release publishes no row.")
+        if context.release.has_pseudonyms:
+            raise NotApplicableError("Pseudonyms link rows: linking them one by one would understate the risk.")
         links = link(context.table, context.release, record_distances)
         hits = links.own / links.near
         details = {

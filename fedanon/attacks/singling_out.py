@@ -23,7 +23,7 @@ from fedanon.data.table import CodedColumn, Table
 from fedanon.fields import parameter
 from fedanon.metrics.published import covers, positions
 from fedanon.release.release import Release
-from fedanon.types import BoolArray, FloatArray
+from fedanon.types import BoolArray, FloatArray, IndexArray
 
 
 @ATTACKS.register("singling_out")
@@ -82,10 +82,11 @@ def _count_true(columns: list[Predicate], row: int, chosen: NDArray[np.int64], q
     true = np.ones(len(columns[0].codes[people]), dtype=bool)
     for c in chosen[chosen < quasi]:
         true &= columns[c].mask(row, people)
-    of_quasi = int(true.sum())
-    for c in chosen[chosen >= quasi]:
-        true &= columns[c].mask(row, people)
-    return [of_quasi, int(true.sum())]
+    left = np.flatnonzero(true)
+    of_quasi = len(left)
+    for c in chosen[chosen >= quasi]:  # few people are left
+        left = left[columns[c].mask(row, people, left)]
+    return [of_quasi, len(left)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,9 +105,9 @@ class Predicate:
     codes: Sequence[NDArray[np.int32]]
     holds: Sequence[BoolArray] | None = None
 
-    def mask(self, row: int, people: int) -> BoolArray:
-        """Return for whom, in table number ``people``, the cell of the released ``row`` is true."""
-        codes = self.codes[people]
+    def mask(self, row: int, people: int, at: IndexArray | slice = slice(None)) -> BoolArray:
+        """Return for whom in table number ``people``, or at some places of it, the cell of a released row is true."""
+        codes = self.codes[people][at]
         return np.asarray(codes == self.kind[row] if self.holds is None else self.holds[people][self.kind[row]][codes])
 
 

@@ -6,13 +6,15 @@ import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fedanon.cli import options
 from fedanon.cli.audit import AuditFile, audited
 from fedanon.cli.output import console, print_conclusion, print_json, print_table
 from fedanon.cli.publishing import PublishingSource, takes_publishing_source, written_lines
-from fedanon.cli.runs import make_anonymizer, run
+from fedanon.cli.runs import describe_run, make_anonymizer, run
+from fedanon.cli.series import Previous, StartsSeries, earlier_files, open_series, series_lines
 from fedanon.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -32,32 +34,45 @@ def anonymize(
     require: options.Requirement = None,
     settings: options.Settings = None,
     seed: options.Seed = 0,
+    series: StartsSeries = False,
+    previous: Previous = None,
     audit: AuditFile = None,
     as_json: options.Json = False,
 ) -> None:
-    """Anonymize a CSV or Parquet file or a data set, verify the release, and report loss and risk.
+    """Anonymize a table from a file, a database or a data set, verify the release, and report loss and risk.
 
     With -o the release is written together with a manifest (OUT.csv.manifest.json); nothing is written unless what the
     method claims was verified on the output. A CSV file is written as the input is: separator, decimal mark, encoding.
     From Parquet to Parquet only the columns the method needs are held in memory; the others pass by.
     """
+    from fedanon.data.columns import changed_columns
     from fedanon.io.manifest import file_sha256
 
-    source.check_outputs()
+    source.check_outputs(*earlier_files(previous or []))
     method = method or "mondrian"
     k, more = asked_of_classes(k, require)
     anonymizer = make_anonymizer(method, k, {**options.parse_settings(settings), **more})
-    with audited(audit, "anonymize") as entry:
+    with audited(audit, "anonymize") as entry, open_series(source, series, previous or []) as earlier:
         entry |= {"method": method, "parameters": asdict(anonymizer), "seed": seed}
-        table, dialect, columns = _read(source, anonymizer)
+        table, dialect, columns = _read(source, anonymizer, streamed=earlier is None)
         with search_progress():
-            release, result = run(anonymizer, table, seed)
+            if earlier is None:
+                release, result = run(anonymizer, table, seed)
+            else:
+                step, seconds = earlier.release(anonymizer, table, seed)
+                release, table = step.release, step.table
+                result = describe_run(anonymizer, table, release, seed, seconds)
         conclusion = conclude_release(release, table, columns)
         entry |= logged(release, result) | {"conclusion": conclusion.level}
+        if changed_columns(table.schema):
+            result["changed_columns"] = changed_columns(table.schema)
         if dialect is not None:
             result["read_as"] = str(dialect)
         if source.output is not None:
-            result |= source.write(release, table, dialect, columns)
+            if earlier is None:
+                result |= source.write(release, table, dialect, columns)
+            else:
+                result |= earlier.write(step, dialect)
             entry |= {"output": source.output.name, "output_sha256": file_sha256(source.output)}
     if as_json:
         print_json(result | {"conclusion": conclusion.to_dict()})
@@ -65,18 +80,23 @@ def anonymize(
         _report(result, conclusion)
 
 
-def _read(source: PublishingSource, anonymizer: Anonymizer) -> tuple[Table, Dialect | None, ParquetSource | None]:
-    """The table, the dialect of a CSV file, and where the other columns of a Parquet file pass by."""
+def _read(
+    source: PublishingSource, anonymizer: Anonymizer, *, streamed: bool
+) -> tuple[Table, Dialect | None, ParquetSource | None]:
+    """The table, the dialect of a CSV file, and where the other columns of a Parquet file pass by if they may."""
     from fedanon.io.parquet import is_parquet
 
     file = source.file
-    from_file = file is not None and source.dataset is None and source.node is None
-    if from_file and is_parquet(file) and is_parquet(source.output):
+    alone = streamed and file is not None and source.dataset is None and source.node is None
+    if alone and is_parquet(file) and is_parquet(source.output):
         assert file is not None
-        columns = options.parquet_source(file, source.schema, source.quasi)
+        columns = options.parquet_source(Path(file), source.schema, source.quasi, source.key)
         policy: Any = source.missing or "error"
-        return columns.table(missing=policy, also=_columns_of(anonymizer)), None, columns
-    return *source.load_with_dialect(), None
+        if columns.passes_columns:
+            return columns.table(missing=policy, also=_columns_of(anonymizer)), None, columns
+    table, dialect = source.load_with_dialect()
+    table.refuse_without_key()
+    return table, dialect, None
 
 
 def conclude_release(release: Release, table: Table, streamed: ParquetSource | None = None) -> Conclusion:
@@ -130,22 +150,25 @@ def _report(result: dict[str, Any], conclusion: Conclusion) -> None:
         out.print(f"Note: {note}")
     if result["truthfulness"] < 1:
         out.print(f"Note: {1 - result['truthfulness']:.1%} of the published cells are not true of their record.")
-    for line in _limits(result["parameters"], guarded=any("cells" in change for change in result.get("changes", ()))):
+    guarded = any("cells" in change for change in result.get("changes", ()))
+    for line in _limits(result["parameters"], guarded, "changed_columns" in result, "series" in result):
         out.print(line)
     if "read_as" in result:
         out.print(f"Read as {result['read_as']}.")
-    for line in written_lines(result):
+    for line in [*written_lines(result), *series_lines(result)]:
         out.print(line)
 
 
-def _limits(parameters: Mapping[str, Any], *, guarded: bool = False) -> tuple[str, ...]:
+def _limits(parameters: Mapping[str, Any], guarded: bool, changed: bool, series: bool) -> tuple[str, ...]:
     """What a release does not protect from."""
     if "epsilon" in parameters:
         return ("Not protected: several releases of the same people can be combined; their epsilons add up.",)
     apart = ", apostrophes apart" if guarded else ""
+    apart += ", those noted above apart" if changed else ""
+    combined = "releases of other series" if series else "several releases of the same people"
     return (
         f"Not protected: columns that are not quasi-identifiers are published as they are{apart}; a class whose",
-        "records share a sensitive value discloses it; several releases of the same people can be combined.",
+        f"records share a sensitive value discloses it; {combined} can be combined.",
         "What is required bounds what a class discloses of the columns it names, and of no others."
         if parameters.get("require")
         else "With --require a class must also hold several values: l=2:COLUMN, t=0.3:COLUMN.",
@@ -153,7 +176,7 @@ def _limits(parameters: Mapping[str, Any], *, guarded: bool = False) -> tuple[st
 
 
 #: what is said of the file in sentences
-FILE_FACTS = ("read_as", "row_order", "changes", "row_key")
+FILE_FACTS = ("read_as", "row_order", "changes", "row_key", "table", "changed_columns", "series", "ledger")
 
 
 def _numbers(result: dict[str, Any]) -> list[tuple[str, Any]]:

@@ -15,6 +15,7 @@ from fedanon.cli import (
     compare,
     experiment,
     federation,
+    keys,
     listing,
     node,
     predict,
@@ -23,6 +24,7 @@ from fedanon.cli import (
     sdc,
     server,
     simulate,
+    stream,
     tour,
     verify,
 )
@@ -59,6 +61,7 @@ app.command("attack")(attack.attack)
 app.command("compare")(compare.compare)
 app.command("simulate", cls=ListingCommand)(simulate.simulate)
 app.command("predict")(predict.predict)
+app.command("export")(predict.export)
 app.command("tour")(tour.tour)
 app.command("methods")(listing.methods)
 app.add_typer(experiment.app, name="experiment")
@@ -67,6 +70,8 @@ app.add_typer(audit.app, name="audit")
 app.add_typer(listing.app, name="data")
 app.add_typer(schema.app, name="schema")
 app.add_typer(sdc.app, name="sdc")
+app.add_typer(stream.app, name="stream")
 app.add_typer(server.app, name="server")
 app.add_typer(node.app, name="node")
 app.add_typer(federation.app, name="federation")
+app.add_typer(keys.app, name="keys")

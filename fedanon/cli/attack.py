@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import MISSING, asdict, fields
+from dataclasses import MISSING, asdict, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +14,7 @@ from fedanon.cli.anonymize import asked_of_classes
 from fedanon.cli.audit import AuditFile, audited
 from fedanon.cli.output import console, json_text, print_json, print_table
 from fedanon.cli.runs import make_anonymizer
+from fedanon.cli.series import Previous, known_series
 from fedanon.errors import ConfigError, DataError, PrivacyViolationError
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from fedanon.attacks.suite import AttackReport
     from fedanon.data.table import Table
     from fedanon.release.release import Release
+    from fedanon.verification import KnownSeries
 
 COLUMNS = ("attack", "rate %", "95 % interval", "baseline %", "lift", "n", "seconds")
 RESULTS_FILE = "attacks.json"
@@ -49,6 +51,7 @@ def attack(
     source: options.TableSource,
     release: ReleaseFile = None,
     row_key: options.RowKey = None,
+    previous: Previous = None,
     suite: Suite = "all",
     method: options.Method = None,
     k: options.MinimumK = None,
@@ -84,15 +87,26 @@ def attack(
     if release is not None:
         _reject_method(method, k, require, settings)
     with audited(audit, "attack") as entry:
-        table = source.load()
+        table, series = source.load(), _read_series(source, release, previous)
+        if series is not None and source.file is not None:
+            table = series.with_counterfeits(table, source.source)
         context = _make_context(
             table, _read_release(release, table, row_key), method or "mondrian", k, require, settings, seed
         )
+        if series is not None:
+            context = replace(context, series=series.seen())
         entry |= {"suite": suite, "seed": seed, "data_sha256": table.sha256}
         report = _run(context, attacks)
         entry["rates"] = {result.attack: result.rate for result in report.results}
         entry["written"] = _publish(context, report, output, plot, as_json=as_json)
     _enforce_limit(report, fail_above)
+
+
+def _read_series(source: options.TableSource, release: Path | None, previous: list[Path] | None) -> KnownSeries | None:
+    """The releases before the one that is attacked, if they are named."""
+    if previous and release is None:
+        raise ConfigError("--previous names releases before that of --release; name this one too.")
+    return None if release is None else known_series(release, source.schema, previous)
 
 
 def _reject_method(method: str | None, k: int | None, require: str | None, settings: list[str] | None) -> None:
@@ -157,6 +171,8 @@ def _read_release(path: Path | None, table: Table, row_key: Path | None) -> Rele
 
     if path is None:
         return None
+    if table.lacks_key:
+        raise ConfigError("The schema declares pseudonyms or shifted dates; give the key of the release (--key).")
     view = read_release(path, table.schema, also=ALL)
     order = None if row_key is None else read_row_key(row_key, file_sha256(path))
     known = with_known_facts(view, table, Manifest.beside(path), order)

@@ -10,24 +10,38 @@ import typer
 from fedanon.cli import options
 from fedanon.cli.audit import AuditFile, audited
 from fedanon.cli.output import console, print_checks, print_conclusion, print_json, print_table
+from fedanon.cli.series import Previous, known_series
 from fedanon.errors import PrivacyViolationError
+from fedanon.fields import listed
 
 if TYPE_CHECKING:
     from fedanon.data.table import Table
-    from fedanon.verification import CheckedRelease
+    from fedanon.verification import CheckedRelease, KnownSeries
 
 
 def check(
-    release: Annotated[Path, typer.Argument(help="The released file: CSV, or .parquet.")],
+    release: Annotated[Path, typer.Argument(help="The released file: CSV, .xlsx, .parquet or .ndjson.")],
     schema: Annotated[Path, typer.Option(help="Schema of the original table (TOML).")],
-    original: Annotated[Path | None, typer.Option(help="The original file, to measure loss and truth.")] = None,
+    original: Annotated[
+        str | None, typer.Option(help="The original, a file or a database, to measure loss and truth.")
+    ] = None,
     k: Annotated[int | None, typer.Option(help="Fail unless every class holds at least this many.", min=1)] = None,
     require: Annotated[
         str | None, typer.Option(help="Fail unless every class keeps this: k=10,l=2:COLUMN,t=0.3:COLUMN.")
     ] = None,
     row_key: options.RowKey = None,
+    key: options.PersonKeyFile = None,
+    metrics: Annotated[
+        str | None,
+        typer.Option(help="Also measure a,b,c, risks before and after; with --original (`fedanon metrics`)."),
+    ] = None,
+    previous: Previous = None,
     missing: options.Missing = None,
     encoding: options.Encoding = "auto",
+    header: options.Header = None,
+    sheet: options.Sheet = None,
+    query: options.Query = None,
+    view: options.View = None,
     audit: AuditFile = None,
     as_json: options.Json = False,
 ) -> None:
@@ -35,13 +49,28 @@ def check(
 
     A manifest beside the file is compared with it. Exit code 4 if the manifest's claim, its hash, --k or --require does
     not hold. A claim that cannot be told from the file (people without --original, k over a federation) is left open.
-    --k and --require count rows; people whom a person_id column tells apart are counted only with --original. Rows in
+    --k and --require count rows; people whom a person_id column tells apart are counted by their pseudonyms if the file
+    has any, else only with --original. Rows in
     random order are matched with the original by --row-key, else by what they say, as far as that is certain.
     """
     with audited(audit, "check") as entry:
         entry |= {"release": release.name, "k": k, "require": require}
-        table = _original(release, schema, original, missing, encoding)
-        checked = _checked(release, schema, table, k, require, row_key)
+        source = options.TableSource(
+            file=original,
+            schema=schema,
+            missing=missing,
+            encoding=encoding,
+            key=key,
+            header=header,
+            sheet=sheet,
+            query=query,
+            view=view,
+        )
+        table = _original(release, source)
+        series = known_series(release, schema, previous)
+        if series is not None and table is not None:
+            table = series.with_counterfeits(table, source.source)
+        checked = _checked(release, schema, table, k, require, row_key, listed(metrics or ""), series)
         entry |= {name: checked.metrics.get(name) for name in ("classes", "k_reached")}
         entry |= {"manifest": checked.claim, "conclusion": checked.conclusion.level}
         if as_json:
@@ -52,21 +81,27 @@ def check(
             raise PrivacyViolationError(checked.violation)
 
 
-def _original(release: Path, schema: Path, original: Path | None, missing: str | None, encoding: str) -> Table | None:
+def _original(release: Path, source: options.TableSource) -> Table | None:
     from fedanon.io.manifest import Manifest
     from fedanon.io.parquet import is_parquet, plain_columns
 
-    if original is None:
+    if source.file is None:
         return None
     manifest = Manifest.beside(release)
     kept = manifest is None or manifest.keeps_order
-    source = options.TableSource(file=original, schema=schema, missing=missing, encoding=encoding)
     # to match rows by what they say, all columns are needed
-    return source.load(also=plain_columns(original) if is_parquet(original) and not kept else ())
+    return source.load(also=plain_columns(Path(source.file)) if is_parquet(source.file) and not kept else ())
 
 
 def _checked(
-    release: Path, schema: Path, table: Table | None, k: int | None, require: str | None, row_key: Path | None
+    release: Path,
+    schema: Path,
+    table: Table | None,
+    k: int | None,
+    require: str | None,
+    row_key: Path | None,
+    metrics: list[str],
+    series: KnownSeries | None,
 ) -> CheckedRelease:
     """What was found."""
     from fedanon.data.schema import Schema
@@ -75,14 +110,21 @@ def _checked(
     from fedanon.verification import inspect_release
 
     required = [*([] if k is None else [KAnonymity(k=k)]), *parse_requirements(require or "")]
-    return inspect_release(release, Schema.read(schema), required=required, table=table, row_key=row_key)
+    return inspect_release(
+        release,
+        Schema.read(schema),
+        required=required,
+        table=table,
+        row_key=row_key,
+        metrics=metrics,
+        series=series,
+    )
 
 
 def _report(release: Path, checked: CheckedRelease) -> None:
-    from fedanon.metrics import METRICS
     from fedanon.verification import UNMATCHED
 
-    rows = [(METRICS[n].title if n in METRICS else n, v) for n, v in checked.metrics.items()]
+    rows = [(_title(name), value) for name, value in checked.metrics.items()]
     if rows:
         print_table(str(release.name), ["metric", "value"], rows)
     print_checks(checked.checks)
@@ -103,3 +145,12 @@ def _report(release: Path, checked: CheckedRelease) -> None:
     else:
         more = f", {left} left open" if left else ""
         out.print(f"The manifest belongs to the file: no promise is broken{more}.")
+
+
+def _title(name: str) -> str:
+    from fedanon.metrics import METRICS
+
+    plain = name.removesuffix("_original")
+    if plain not in METRICS:
+        return name
+    return METRICS[plain].title if plain == name else f"{METRICS[plain].title}, of the original"

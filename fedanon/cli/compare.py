@@ -60,7 +60,8 @@ def compare(
             draw_tradeoff(results, plot)
             entry["written"] = [plot.name]
     if as_json:
-        print_json({"n": len(table), "seed": seed, "results": results, "failures": failures})
+        hashes = {"data_sha256": table.sha256, "schema_sha256": table.schema.sha256}
+        print_json({"n": len(table), "seed": seed, **hashes, "results": results, "failures": failures})
         return
     rows = [[result[key] for key, _ in COLUMNS] for result in results]
     print_table(f"{len(table):,} rows, {len(table.columns)} quasi-identifiers", [title for _, title in COLUMNS], rows)

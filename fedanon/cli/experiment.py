@@ -55,6 +55,37 @@ def list_experiments(
     )
 
 
+@app.command("new")
+@options.takes_table_source
+def new(
+    source: options.TableSource,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The new experiment; NAME_experiment.toml by default.")
+    ] = None,
+    partition: Annotated[str | None, options.setting_option("partition")] = None,
+    nodes: Annotated[int, options.setting_option("nodes")] = 5,
+    force: options.Force = False,
+) -> None:
+    """Write a commented experiment about an own table, ready to be run."""
+    from fedanon.federated.sources import default_partition
+    from fedanon.harness.experiment import parse_experiment
+    from fedanon.harness.own_data import new_experiment
+    from fedanon.io.atomic import atomic_write
+    from fedanon.io.outputs import check_output
+
+    if source.schema is None:
+        raise ConfigError("An experiment needs --schema FILE; `fedanon schema infer` proposes one.")
+    table, data = source.load(), source.source
+    table.schema.refuse_undecided()
+    file = output or Path(f"{data.name}_experiment.toml")
+    check_output(file, inputs=data.inputs, endings=(".toml",), force=force)
+    divided = partition or default_partition(data.to_settings())
+    text = new_experiment(data, table.schema, file.parent.absolute(), partition=divided, nodes=nodes)
+    parse_experiment(text, name=file.stem, folder=file.parent)
+    atomic_write(file, text)
+    console().print(f"Written: {file}. Next: fedanon experiment run {file}")
+
+
 @app.command()
 def run(
     file: File,

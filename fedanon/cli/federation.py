@@ -40,7 +40,7 @@ def init(
     names = made.server.roster.names()
     out.print(f"Made {folder}: the server's folder and those of {', '.join(names)}.", soft_wrap=True)
     if dataset is None:
-        out.print(f"Put {DATA} and {SCHEMA} into the folder of every node.")
+        out.print(f"Put {DATA} and {SCHEMA} into the folder of every node, and {SCHEMA} into the server's as well.")
     out.print("Next, for every node:", f"fedanon node run {folder}/NAME", soft_wrap=True)
     out.print(f"and for the server:   fedanon server run {folder}/server", soft_wrap=True)
 

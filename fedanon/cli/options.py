@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import Field, dataclass, fields
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from fedanon.data.schema import Schema
     from fedanon.data.table import Table
+    from fedanon.datasets.source import DataSource
     from fedanon.io.dialect import Dialect
     from fedanon.io.parquet_source import ParquetSource
 
@@ -31,16 +33,26 @@ Command = Callable[..., None]
 DP = "dp_"
 
 
-def takes_run_settings(*names: str, **defaults: Any) -> Callable[[Command], Command]:
+def takes_run_settings(
+    *names: str, table: type[TableSource] | None = None, **defaults: Any
+) -> Callable[[Command], Command]:
     """Give a command an option for every setting of a run, or for those named, before its own options.
 
     The command receives the chosen settings as one mapping, its first argument; ``defaults`` replace those of the
-    settings. A setting's former names are accepted too, hidden and with a warning.
+    settings. A setting's former names are accepted too, hidden and with a warning. With ``table``, the settings
+    `dataset` and `source` come from the options of a table of this kind; `dataset` is None where none is named.
     """
     chosen = [entry for entry in fields(RunSettings) if not names or entry.name in names]
-    derived = [each for entry in chosen for each in _parameters(entry, defaults)]
+    if table is None:
+        derived = [each for entry in chosen for each in _parameters(entry, defaults)]
+        return lambda command: _with_options(command, derived, lambda given: _chosen_settings(chosen, given))
+    chosen = [entry for entry in chosen if entry.name not in ("dataset", "source")]
+    derived = [*_table_parameters(table), *(each for entry in chosen for each in _parameters(entry, defaults))]
 
-    return lambda command: _with_options(command, derived, lambda given: _chosen_settings(chosen, given))
+    def gather(given: Mapping[str, Any]) -> dict[str, Any]:
+        return _chosen_settings(chosen, given) | _table_source(table, given).run_settings()
+
+    return lambda command: _with_options(command, derived, gather)
 
 
 def _with_options(
@@ -96,6 +108,8 @@ def setting_option(name: str) -> Any:
 
 def _parameters(entry: Field[Any], defaults: Mapping[str, Any]) -> list[inspect.Parameter]:
     """The options of a setting as parameters of a command: its own, and one per former name."""
+    if entry.name == "source":
+        return []  # the options of a table say it
     if entry.name == "dp_settings":
         return _privacy_parameters()
     hint, group = get_type_hints(RunSettings)[entry.name], entry.metadata["group"]
@@ -150,7 +164,9 @@ def _chosen_settings(entries: list[Field[Any]], given: Mapping[str, Any]) -> dic
     hints = get_type_hints(RunSettings)
     chosen: dict[str, Any] = {}
     for entry in entries:
-        if entry.name == "dp_settings":
+        if entry.name == "source":
+            chosen[entry.name] = {}
+        elif entry.name == "dp_settings":
             chosen[entry.name] = _privacy_budget(given)
         elif takes_table(hints[entry.name]):
             chosen[entry.name] = parse_settings(given[entry.name], _flag(entry))
@@ -199,6 +215,9 @@ Seed = Annotated[int, setting_option("seed")]
 RowKey = Annotated[
     Path | None, typer.Option("--row-key", help="The row key of the release, where its rows are in random order.")
 ]
+PersonKeyFile = Annotated[
+    Path | None, typer.Option("--key", help="The key of pseudonyms and shifted dates; see `fedanon keys`.")
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace output files that exist; never those that are read.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
 
@@ -206,17 +225,42 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instea
 # ---- The table a command works on ----------------------------------------------------------------
 
 
+INPUT = (
+    "A table: CSV, Excel (.xlsx), Parquet or FHIR (.ndjson) file, a folder with one file per node, the address of a "
+    "database (sqlite:///FILE, duckdb:///FILE, postgresql://HOST/NAME), or a data set by name."
+)
+TABLE = "The table"
+Header = Annotated[
+    bool | None,
+    typer.Option(
+        "--header/--no-header",
+        rich_help_panel=TABLE,
+        help="Whether a CSV file or a sheet begins with the names of its columns; else they are called c1, c2, ...",
+    ),
+]
+Sheet = Annotated[str | None, typer.Option(rich_help_panel=TABLE, help="The sheet of an Excel workbook.")]
+Query = Annotated[str | None, typer.Option(rich_help_panel=TABLE, help="The SELECT that gives the rows of a database.")]
+View = Annotated[
+    list[Path] | None,
+    typer.Option(
+        rich_help_panel=TABLE,
+        help="A SQL-on-FHIR view (JSON) that makes rows of FHIR resources; more views add columns by shared keys.",
+    ),
+]
+
+
 @dataclass(frozen=True, kw_only=True)
 class TableSource:
-    """Where a command's table comes from: a file with a schema or chosen columns, or a data set by name."""
+    """The options that say where a command's table comes from; what they mean is :class:`DataSource`'s."""
 
-    file: Annotated[Path | None, typer.Argument(metavar="INPUT", help="CSV file with a header line, or .parquet.")] = (
-        None
-    )
+    file: Annotated[str | None, typer.Argument(metavar="INPUT", help=INPUT)] = None
     dataset: Annotated[
         str | None, typer.Option(help="A data set by name instead of a file; see `fedanon data list`.")
     ] = None
-    node: Annotated[int | None, typer.Option(help="One node of a data set that is stored in partitions.", min=0)] = None
+    node: Annotated[
+        list[str] | None,
+        typer.Option(help="A file per node; may be repeated. Or the number of a node of a data set stored in parts."),
+    ] = None
     schema: Annotated[Path | None, typer.Option("--schema", help="Schema of the file (TOML).")] = None
     quasi: Annotated[
         str | None,
@@ -224,13 +268,58 @@ class TableSource:
     ] = None
     missing: Missing = None
     encoding: Encoding = "auto"
+    key: PersonKeyFile = None
+    header: Header = None
+    sheet: Sheet = None
+    query: Query = None
+    view: View = None
+
+    @property
+    def is_given(self) -> bool:
+        """Whether any table is named."""
+        return bool(self.file or self.dataset or self.node)
 
     @property
     def inputs(self) -> list[Path]:
         """The files that are read, which no output may be."""
-        from fedanon.io.outputs import schema_files
+        return self.source.inputs if self.is_given and not self._stored else []
 
-        return [*([] if self.file is None else [self.file]), *schema_files(self.schema)]
+    @property
+    def _stored(self) -> bool:
+        """Whether one node of a data set in parts is meant."""
+        return self.dataset is not None and self.node is not None
+
+    @cached_property
+    def source(self) -> DataSource:
+        """Where the table is."""
+        from fedanon.datasets import DATASETS
+        from fedanon.datasets.source import DataSource
+
+        given = [each for each in (self.file, self.dataset, None if self._stored else self.node) if each]
+        if len(given) != 1:
+            raise ConfigError("Give either an input file or --dataset NAME, or a --node FILE for every node.")
+        named = self.file or self.dataset
+        if self.dataset is not None:
+            self._refuse_file_options()
+            DATASETS[self.dataset]  # an unknown name is answered with the known ones
+        return DataSource(
+            data=(named,) if named else tuple(self.node or ()),
+            schema=str(self.schema or ""),
+            key=str(self.key or ""),
+            quasi=self.quasi or "",
+            missing=self.missing or "error",  # type: ignore[arg-type]
+            encoding=self.encoding,
+            header=self.header,
+            sheet=self.sheet or "",
+            query=self.query or "",
+            views=tuple(map(str, self.view or ())),
+        )
+
+    def _refuse_file_options(self) -> None:
+        options = ("schema", "key", "quasi", "missing", "header", "sheet", "query", "view")
+        given = [f"--{'qi' if name == 'quasi' else name}" for name in options if getattr(self, name) is not None]
+        if given:
+            raise ConfigError(f"{', '.join(given)} goes with an input file; a data set brings its own schema.")
 
     def load(self, also: Collection[str] | None = None) -> Table:
         """Read the table; ``also`` names the columns needed besides the quasi-identifiers, and None takes all.
@@ -241,39 +330,33 @@ class TableSource:
 
     def load_with_dialect(self, also: Collection[str] | None = None) -> tuple[Table, Dialect | None]:
         """Read the table, and say in which dialect a CSV file is written."""
-        if (self.file is None) == (self.dataset is None):
-            raise ConfigError("Give either an input file or --dataset NAME.")
-        if self.dataset is not None:
-            return self._load_dataset(self.dataset), None
-        if self.node is not None:
-            raise ConfigError("--node goes with --dataset.")
-        assert self.file is not None
-        return self._load_file(self.file, also)
-
-    def _load_dataset(self, name: str) -> Table:
         from fedanon.datasets import load
-
-        of_files = (("--schema", self.schema), ("--qi", self.quasi), ("--missing", self.missing))
-        given = [option for option, value in of_files if value]
-        if given:
-            raise ConfigError(f"{', '.join(given)} goes with an input file; a data set brings its own schema.")
-        return load(name, node=self.node)
-
-    def _load_file(self, file: Path, also: Collection[str] | None) -> tuple[Table, Dialect | None]:
-        from fedanon.data.readers import format_of, read_frame, read_table
-        from fedanon.data.table import Table
-        from fedanon.io.csv import read_with_dialect
         from fedanon.io.parquet import is_parquet
 
-        missing: Any = self.missing or "error"
-        if is_parquet(file) and also is not None:
-            return parquet_source(file, self.schema, self.quasi).table(missing=missing, also=also), None
-        encoding = self.encoding
-        declared = _declared(self.schema, self.quasi) or _all_numeric(read_frame(file, encoding=encoding), self.quasi)
-        if format_of(file) != "csv":
-            return read_table(file, declared, missing=missing, encoding=encoding), None
-        frame, dialect = read_with_dialect(file, declared, encoding)
-        return Table.from_frame(frame, declared, missing=missing), dialect
+        if self._stored:
+            self._refuse_file_options()
+            return load(str(self.dataset), node=self._node_number()), None
+        if also is not None and self.dataset is None and is_parquet(self.file):
+            missing: Any = self.missing or "error"
+            return parquet_source(Path(str(self.file)), self.schema, self.quasi, self.key).table(
+                missing=missing, also=also
+            ), None
+        return self.source.load_with_dialect()
+
+    def _node_number(self) -> int:
+        if self.node is None or len(self.node) != 1 or not self.node[0].isdigit():
+            raise ConfigError("--node takes one number with --dataset; a file per node goes without it.")
+        return int(self.node[0])
+
+    def run_settings(self) -> dict[str, Any]:
+        """The settings of a run that say which table it is about; `dataset` is None where none is named."""
+        if not self.is_given:
+            self._refuse_file_options()
+            return {"dataset": None, "source": {}}
+        if self._stored:
+            raise ConfigError("--node with a number names one part of a data set; a federation has all of them.")
+        own = {} if self.source.is_named else self.source.absolute().to_settings()
+        return {"dataset": self.source.name, "source": own}
 
 
 def takes_table_source(command: Command, kind: type[TableSource] = TableSource) -> Command:
@@ -281,39 +364,50 @@ def takes_table_source(command: Command, kind: type[TableSource] = TableSource) 
 
     ``kind`` may have more fields, which are options too.
     """
+    return _with_options(command, _table_parameters(kind), lambda given: _table_source(kind, given))
+
+
+def _table_parameters(kind: type[TableSource]) -> list[inspect.Parameter]:
     hints = get_type_hints(kind, include_extras=True)
     anywhere = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    derived = [
-        inspect.Parameter(entry.name, anywhere, default=entry.default, annotation=hints[entry.name])
-        for entry in fields(kind)
-    ]
     former = typer.Option("--client", hidden=True, help="Former name of --node.", min=0)
-    derived.append(_parameter("client", int, former))
-    return _with_options(command, derived, lambda given: _table_source(kind, given))
+    return [
+        *(inspect.Parameter(e.name, anywhere, default=e.default, annotation=hints[e.name]) for e in fields(kind)),
+        _parameter("client", int, former),
+    ]
 
 
 def _table_source(kind: type[TableSource], given: Mapping[str, Any]) -> TableSource:
     chosen = {entry.name: given[entry.name] for entry in fields(kind)}
     if given["client"] is not None:
         warn_renamed("--client", "--node")
-        chosen["node"] = given["client"]
+        chosen["node"] = [str(given["client"])]
     return kind(**chosen)
 
 
-def parquet_source(file: Path, schema: Path | None, quasi: str | None) -> ParquetSource:
+def parquet_source(file: Path, schema: Path | None, quasi: str | None, key: Path | None = None) -> ParquetSource:
     """A Parquet file with its schema or chosen columns; what is read of it is for the caller to say."""
     from fedanon.io.parquet import read_frame
     from fedanon.io.parquet_source import ParquetSource
 
-    return ParquetSource.open(file, _declared(schema, quasi) or _all_numeric(read_frame(file), quasi))
+    return ParquetSource.open(file, _declared(schema, quasi, key) or _all_numeric(read_frame(file), quasi))
 
 
-def _declared(schema: Path | None, quasi: str | None) -> Schema | None:
+def _declared(schema: Path | None, quasi: str | None, key: Path | None = None) -> Schema | None:
     from fedanon.data.schema import Schema
 
     if (schema is None) == (quasi is None):
         raise ConfigError("Give either --schema FILE or --qi COLUMNS. `fedanon schema infer` proposes a schema.")
-    return None if schema is None else Schema.read(schema)
+    if schema is None:
+        return None
+    return with_key(Schema.read(schema), key)
+
+
+def with_key(schema: Schema, key: Path | None) -> Schema:
+    """The schema with the key of a file, if one is given."""
+    from fedanon.io.person_key import read_person_key
+
+    return schema if key is None else schema.with_key(read_person_key(key))
 
 
 def _all_numeric(frame: pd.DataFrame, quasi: str | None) -> Schema:

@@ -1,4 +1,4 @@
-"""`fedanon predict`: a trained model applied to a file."""
+"""`fedanon predict` and `fedanon export`: a trained model applied to a file, and written for other programs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def predict(
     encoding: options.Encoding = "utf-8",
     audit: AuditFile = None,
 ) -> None:
-    """Predict: the probability of the positive class for every record of a file, in its order.
+    """Predict: the probability of the positive class, of every class, or a number, for every record in its order.
 
     The file needs the columns the model was trained on, not the target. A schema
     with another hash than that of the training is refused. The output says
@@ -43,5 +43,28 @@ def predict(
         found = saved.predict(file, declared, missing=policy, encoding=encoding)
         atomic_write(output, found.to_csv(index=False), mode=MODE)
         entry |= {"records": len(found), "output_sha256": file_sha256(output)}
-    positive = int((found["probability"] >= 0.5).sum())
-    console().print(f"Wrote {output}: {len(found)} records, {positive} of them with a probability of at least 0.5.")
+    more = ""
+    if "probability" in found:
+        more = f", {int((found['probability'] >= 0.5).sum())} of them with a probability of at least 0.5"
+    console().print(f"Wrote {output}: {len(found)} records{more}.")
+
+
+def export(
+    model: Annotated[Path, typer.Argument(help="Folder of a model, as a server or `fedanon simulate` writes it.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="ONNX file to write; it must not exist.")],
+) -> None:
+    """Write a model as ONNX, for programs that know nothing of fedanon.
+
+    Logistic regression (lr) and the neural network (mlp); trees are a file of
+    xgboost's own already. The graph takes features as fedanon encodes them: its
+    metadata name them in their order, where the model has its schema.
+    """
+    from fedanon.io.atomic import atomic_write
+    from fedanon.learning.onnx_model import to_onnx
+    from fedanon.learning.saved_model import MODE, SavedModel
+
+    if output.exists():
+        raise ConfigError(f"{output} exists; nothing was written.")
+    saved = SavedModel.read(model)
+    atomic_write(output, to_onnx(saved), mode=MODE)
+    console().print(f"Wrote {output}: {saved.card['width']} features in, the probability of the positive class out.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fedanon.cli import options
-from fedanon.errors import ConfigError
+from fedanon.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from fedanon.data.table import Table
@@ -26,7 +26,8 @@ class PublishingSource(options.TableSource):
     """A table, and the file its release is written to."""
 
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Where to write the release: .csv, .tsv, .txt or .parquet.")
+        Path | None,
+        typer.Option("-o", "--output", help="Where to write the release: .csv, .tsv, .txt, .xlsx, .parquet, .ndjson."),
     ] = None
     force: options.Force = False
     keep_order: Annotated[
@@ -46,6 +47,14 @@ class PublishingSource(options.TableSource):
     encoding_out: Annotated[
         str | None, typer.Option(rich_help_panel=FILE, help="Encoding of the release; that of the input else.")
     ] = None
+    to_table: Annotated[
+        str | None,
+        typer.Option(
+            rich_help_panel=FILE,
+            metavar="NAME",
+            help="Also write the release as this new table of the database it was read from.",
+        ),
+    ] = None
     formula_guard: Annotated[
         bool,
         typer.Option(
@@ -62,33 +71,59 @@ class PublishingSource(options.TableSource):
         read = [*self.inputs, *more]
         check_release_output(self.output, inputs=read, force=self.force)
         if self.output is None:
-            given = [name for name in ("row_key", "separator", "decimal", "encoding_out") if getattr(self, name)]
-            if given or self.keep_order:
-                raise ConfigError("--keep-order, --row-key, --separator, --decimal and --encoding-out go with -o.")
+            given = ("row_key", "separator", "decimal", "encoding_out", "keep_order", "to_table")
+            if any(getattr(self, name) for name in given):
+                raise ConfigError(f"{', '.join(f'--{name}' for name in given).replace('_', '-')} go with -o.")
             return
+        if self.to_table is not None:
+            self._check_table(self.to_table)
         written = [self.output, manifest_path(self.output)]
         check_output(self.row_key, inputs=[*read, *written], endings=(".json", ".key"), force=self.force)
 
+    def _check_table(self, name: str) -> None:
+        from fedanon.io.sql import is_database, refuse_table
+
+        if not is_database(self.file):
+            raise ConfigError("--to-table goes with a database as input.")
+        refuse_table(str(self.file), name)
+
     def write(
-        self, release: Release, table: Table, found: Dialect | None, source: ColumnSource | None = None
+        self,
+        release: Release,
+        table: Table,
+        found: Dialect | None,
+        source: ColumnSource | None = None,
+        announce: Callable[[str], None] | None = None,
     ) -> dict[str, Any]:
         """Write the release and its manifest; returns the facts of it for people and programs."""
         from fedanon.io.manifest import Manifest
         from fedanon.io.release_file import FileForm, write_release
+        from fedanon.io.row_order import random_order
+        from fedanon.io.sql import write_new_table
 
         assert self.output is not None
+        order = None if self.keep_order else random_order(len(release))
         form = FileForm(
             dialect=self._dialect(found),
             found=found,
             formula_guard=self.formula_guard,
             keep_order=self.keep_order,
+            order=order,
             row_key=self.row_key,
             # ranges that were read off the data are values of the data
             with_schema=self.quasi is None,
+            announce=announce,
         )
         written = Manifest.beside(write_release(release, table, self.output, form=form, source=source))
         assert written is not None
         facts = {"output": str(self.output), "row_order": written.document["row_order"], "changes": written.changes}
+        if self.to_table is not None:
+            frame = release.to_frame()
+            try:
+                write_new_table(str(self.file), self.to_table, frame if order is None else frame.iloc[order])
+            except DataError as error:
+                raise DataError(f"{error} The file {self.output.name} is written and complete.") from None
+            facts["table"] = self.to_table
         return facts | ({} if self.row_key is None else {"row_key": str(self.row_key)})
 
     def _dialect(self, found: Dialect | None) -> Dialect:
@@ -99,7 +134,7 @@ class PublishingSource(options.TableSource):
         dialect = found or Dialect()
         if self.output.suffix.lower() == ".tsv":
             dialect = replace(dialect, separator="\t")
-        given = {"separator": self.separator, "decimal": self.decimal, "encoding": self.encoding_out}
+        given: dict[str, Any] = {"separator": self.separator, "decimal": self.decimal, "encoding": self.encoding_out}
         given["separator"] = {"tab": "\t", "\\t": "\t"}.get(self.separator or "", self.separator)
         return replace(dialect, **{name: value for name, value in given.items() if value is not None})
 
@@ -118,6 +153,8 @@ def written_lines(result: Mapping[str, Any]) -> list[str]:
         result["row_order"], "in random order"
     )
     lines.append(f"Written: {result['output']} and its manifest, rows {order}.")
+    if "table" in result:
+        lines.append(f"Written: the new table {result['table']} of the database, with the same rows in the same order.")
     if "row_key" in result:
         lines.append(f"Written: {result['row_key']}, which says whose row is whose. Keep it secret.")
     return lines

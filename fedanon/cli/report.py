@@ -11,9 +11,11 @@ import typer
 from fedanon.cli import options
 from fedanon.cli.audit import AuditFile, audited
 from fedanon.cli.output import console, print_conclusion, print_json
+from fedanon.cli.series import Previous, earlier_files, known_series
 from fedanon.errors import ConfigError, DataError, PrivacyViolationError
 
 if TYPE_CHECKING:
+    from fedanon.datasets.source import DataSource
     from fedanon.release.conclusion import Conclusion
     from fedanon.report.document import Document
     from fedanon.report.privacy.evidence import ReleaseEvidence
@@ -37,6 +39,9 @@ Population = Annotated[
 Required = Annotated[
     str | None, typer.Option(help="With --privacy: what is asked beside the manifest's claim: k=10,l=2:COLUMN.")
 ]
+Privacy = Annotated[
+    bool, typer.Option("--privacy", help="The risks of a released file, or of a federation (its JSON result).")
+]
 Attacks = Annotated[
     bool, typer.Option("--attacks/--no-attacks", help="With --privacy and --original: try the attacks.")
 ]
@@ -51,18 +56,22 @@ def report(
     pdf: Annotated[Path | None, typer.Option(help="Also write a PDF.")] = None,
     figures: Annotated[Path | None, typer.Option(help="Also write every figure into this folder, PNG and SVG.")] = None,
     title: Annotated[str | None, typer.Option(help="Title of the report; that of the experiment by default.")] = None,
-    privacy: Annotated[
-        bool, typer.Option("--privacy", help="The risks of a released file, or of a federation (its JSON result).")
-    ] = False,
+    privacy: Privacy = False,
     schema: Annotated[Path | None, typer.Option(help="With --privacy: schema of the original table.")] = None,
-    original: Annotated[Path | None, typer.Option(help="With --privacy: the original, for attacks and truth.")] = None,
+    original: Annotated[str | None, typer.Option(help="With --privacy: the original, for attacks and truth.")] = None,
     population: Population = None,
     require: Required = None,
     language: Annotated[str, typer.Option(help="With --privacy: en or pt.")] = "en",
     attacks: Attacks = True,
     row_key: options.RowKey = None,
+    key: options.PersonKeyFile = None,
+    previous: Previous = None,
     missing: options.Missing = None,
     encoding: options.Encoding = "auto",
+    header: options.Header = None,
+    sheet: options.Sheet = None,
+    query: options.Query = None,
+    view: options.View = None,
     force: options.Force = False,
     audit: AuditFile = None,
     as_json: Evidence = False,
@@ -71,7 +80,7 @@ def report(
 
     It can be mailed or put on a server as it is; it loads nothing. Several folders become one page.
 
-    With --privacy: the risks of a released file (CSV or .parquet, with its manifest beside it), or of a federation (the
+    With --privacy: the risks of a released file (with its manifest beside it), or of a federation (the
     JSON of `fedanon simulate --json` or of a server, or a folder with one), for a data protection officer. Exit code 4
     if a promise does not hold on the file; the report is written all the same.
     """
@@ -80,14 +89,15 @@ def report(
             raise ConfigError("--privacy takes one release or one result, and no --figures.")
         chosen = PrivacyOptions(
             schema=schema,
-            original=original,
+            original=_original(original, encoding, header, sheet, query, view),
             population=population,
             require=require,
             language=language,
             attacks=attacks,
             row_key=row_key,
+            key=key,
+            previous=tuple(previous or ()),
             missing=missing,
-            encoding=encoding,
             title=title,
             force=force,
             audit=audit,
@@ -100,6 +110,12 @@ def report(
     with audited(audit, "report") as entry:
         entry["sources"] = [path.name for path in results]
         entry["written"] = _experiments(results, output or PAGE, pdf, figures, title, force=force)
+
+
+def _original(file: str | None, encoding: str, *how: Any) -> DataSource | None:
+    """Where the original is; ``how`` it is read are header, sheet, query and view."""
+    named = dict(zip(("header", "sheet", "query", "view"), how, strict=True))
+    return None if file is None else options.TableSource(file=file, encoding=encoding, **named).source
 
 
 def _experiments(
@@ -156,14 +172,15 @@ class PrivacyOptions:
     """What `--privacy` goes with."""
 
     schema: Path | None
-    original: Path | None
+    original: DataSource | None
     population: Path | None
     require: str | None
     language: str
     attacks: bool
     row_key: Path | None
+    key: Path | None
+    previous: tuple[Path, ...]
     missing: str | None
-    encoding: str
     title: str | None
     force: bool
     audit: Path | None
@@ -187,7 +204,9 @@ def privacy_report(source: Path, output: Path | None, pdf: Path | None, chosen: 
 
     if output is None and not chosen.as_json:
         output = PAGE
-    read = [source, *schema_files(chosen.schema), chosen.original, chosen.population, chosen.row_key]
+    originals = [] if chosen.original is None else chosen.original.inputs
+    read = [source, *schema_files(chosen.schema), *originals, chosen.population, chosen.row_key, chosen.key]
+    read += earlier_files(chosen.previous)
     check_output(output, inputs=read, endings=(".html", ".htm", ".pdf"), force=chosen.force)
     check_output(pdf, inputs=[*read, output], endings=(".pdf",), force=chosen.force)
     say = language(chosen.language)
@@ -244,7 +263,6 @@ def _of_release(source: Path, say: Language, chosen: PrivacyOptions) -> PrivacyR
 
 
 def _evidence(source: Path, say: Language, chosen: PrivacyOptions) -> ReleaseEvidence:
-    from fedanon.data.readers import read_table
     from fedanon.data.schema import Schema
     from fedanon.io.manifest import Manifest
     from fedanon.privacy.models.population import Population
@@ -254,24 +272,30 @@ def _evidence(source: Path, say: Language, chosen: PrivacyOptions) -> ReleaseEvi
     manifest = Manifest.beside(source)
     held = None if manifest is None else manifest.schema
     declared = held if chosen.schema is None else Schema.read(chosen.schema)
+    declared = None if declared is None else options.with_key(declared, chosen.key)
     if declared is None:
         raise ConfigError("Give the schema of the original table with --schema; no manifest beside the file holds it.")
     policy: Any = chosen.missing or (manifest.document.get("missing") if manifest else None) or "error"
-    named = {
-        "origin.original": chosen.original,
-        "origin.schema_file": chosen.schema,
-        "origin.population": chosen.population,
-    }
+    originals = [] if chosen.original is None else chosen.original.inputs
+    named = [
+        *(("origin.original", file) for file in originals),
+        ("origin.schema_file", chosen.schema),
+        ("origin.population", chosen.population),
+    ]
+    table, series = None, known_series(source, chosen.schema, chosen.previous)
+    if chosen.original is not None:
+        table = chosen.original.load_by(declared, missing=policy)
+        if series is not None:
+            table = series.with_counterfeits(table, chosen.original)
     return ReleaseEvidence.from_file(
         source,
         declared,
-        table=None
-        if chosen.original is None
-        else read_table(chosen.original, declared, missing=policy, encoding=chosen.encoding),
+        table=table,
+        series=series,
         row_key=chosen.row_key,
         required=parse_requirements(chosen.require or ""),
         population=None if chosen.population is None else Population.read(chosen.population, declared),
-        files=tuple((say(key), path) for key, path in named.items() if path is not None),
+        files=tuple((say(key), path) for key, path in named if path is not None),
     )
 
 

@@ -65,8 +65,12 @@ def run(anonymizer: Anonymizer, table: Table, seed: int) -> tuple[Release, dict[
     """Anonymize and measure; ``seconds`` is the time of the anonymization alone, verification included."""
     start = time.perf_counter()
     release = anonymizer.anonymize(table, rng=seed)
-    seconds = time.perf_counter() - start
-    return release, {
+    return release, describe_run(anonymizer, table, release, seed, time.perf_counter() - start)
+
+
+def describe_run(anonymizer: Anonymizer, table: Table, release: Release, seed: int, seconds: float) -> dict[str, Any]:
+    """What is reported of a release of ``table``."""
+    return {
         "method": anonymizer.name,
         "k": getattr(anonymizer, "k", None),
         **measure(table, release),
@@ -86,6 +90,7 @@ def measure(table: Table, release: Release) -> dict[str, Any]:
 
     measured: dict[str, Any] = evaluate(table, release, REPORTED)
     for name in COUNTS:
-        measured[name] = int(measured[name])
+        # NaN where a metric does not apply
+        measured[name] = int(measured[name]) if measured[name] == measured[name] else measured[name]
     suppressed = int(release.suppressed.sum())
     return {"n": len(table), "people": table.n_people, "suppressed": suppressed, **measured}

@@ -15,45 +15,58 @@ from fedanon.errors import SchemaError
 
 if TYPE_CHECKING:
     from fedanon.data.lint import Suspect
-    from fedanon.data.schema import Schema
+    from fedanon.data.schema import Attribute, Schema
 
-app = typer.Typer(help="Propose a schema for a CSV file, or check one.", no_args_is_help=True)
+app = typer.Typer(help="Propose a schema for a table, or check one.", no_args_is_help=True)
 
 
 @app.command("infer")
 def infer(
-    file: Annotated[Path, typer.Argument(help="CSV file with a header line, or .parquet.")],
+    file: Annotated[str, typer.Argument(help=options.INPUT)],
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Where to write it; else it is printed.")
     ] = None,
     encoding: options.Encoding = "auto",
+    header: options.Header = None,
+    sheet: options.Sheet = None,
+    query: options.Query = None,
+    view: options.View = None,
     force: options.Force = False,
     audit: AuditFile = None,
 ) -> None:
     """Propose a schema: types, ranges and likely roles. A proposal only: read it before you use it."""
     from fedanon.data.infer import proposed_toml
-    from fedanon.data.readers import read_frame
     from fedanon.io.atomic import atomic_write
     from fedanon.io.manifest import file_sha256
     from fedanon.io.outputs import check_output
 
-    check_output(output, inputs=[file], endings=(".toml",), force=force)
+    source = options.TableSource(
+        file=file, encoding=encoding, header=header, sheet=sheet, query=query, view=view
+    ).source
+    check_output(output, inputs=source.inputs, endings=(".toml",), force=force)
     with audited(audit, "schema infer") as entry:
-        text = proposed_toml(read_frame(file, encoding=encoding), name=file.stem)
+        frame, dialect = source.read_frame()
+        text = proposed_toml(frame, name=source.name)
         if output is None:
             typer.echo(text, nl=False)
             return
         atomic_write(output, text)
-        entry |= {"input": file.name, "output": output.name, "output_sha256": file_sha256(output)}
+        entry |= {"input": source.name, "output": output.name, "output_sha256": file_sha256(output)}
+    if dialect is not None:
+        console().print(f"Read as {dialect}.")
     console().print(f"Written: {output}. Read the roles before you use it.")
 
 
 @app.command("check")
 def check(
     schema: Annotated[Path, typer.Argument(help="Schema file (TOML).")],
-    file: Annotated[Path | None, typer.Argument(help="CSV file to check against it.")] = None,
+    file: Annotated[str | None, typer.Argument(metavar="INPUT", help="Table to check against it.")] = None,
     missing: options.Missing = None,
     encoding: options.Encoding = "auto",
+    header: options.Header = None,
+    sheet: options.Sheet = None,
+    query: options.Query = None,
+    view: options.View = None,
     as_json: options.Json = False,
 ) -> None:
     """Check a schema, and a file against it; warn of columns that could undo an anonymization.
@@ -67,7 +80,16 @@ def check(
     suspected: list[Suspect] = []
     warnings: list[str] = []
     if file is not None:
-        table = options.TableSource(file=file, schema=schema, missing=missing, encoding=encoding).load()
+        table = options.TableSource(
+            file=file,
+            schema=schema,
+            missing=missing,
+            encoding=encoding,
+            header=header,
+            sheet=sheet,
+            query=query,
+            view=view,
+        ).load()
         suspected = suspects(table)
         warnings = lint_schema(table, suspected)
     if as_json:
@@ -120,8 +142,15 @@ def _answer(schema: Schema, suspected: Sequence[Suspect], *, checked: bool) -> l
     return lines
 
 
+def _described_type(attribute: Attribute) -> str:
+    from fedanon.data.schema import type_name
+
+    unit = getattr(attribute, "unit", "")
+    return f"{type_name(attribute)} in {unit}" if unit else type_name(attribute)
+
+
 def _print(schema: Schema, answer: Sequence[str], warnings: Sequence[str]) -> None:
-    rows = [(a.name, str(a.role), type(a).__name__.lower()) for a in schema.attributes]
+    rows = [(a.name, str(a.role), _described_type(a)) for a in schema.attributes]
     print_table(schema.name, ["column", "role", "type"], sorted(rows, key=lambda row: row[1] != "undecided"))
     out = console()
     for line in [*answer, *(f"Warning: {warning}" for warning in warnings)]:

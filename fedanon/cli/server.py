@@ -104,11 +104,13 @@ def run(
     """Serve one run: wait for the nodes, train, and write the result."""
     from fedanon.federated.deployment.server import Server
     from fedanon.federated.deployment.serving import MODELS
+    from fedanon.learning.saved_model import SCHEMA
 
     path = Server(folder).run(insecure=insecure, resume=resume, restart=restart)
     out, model = console(), folder / MODELS / path.stem
     out.print(f"Finished: results/{path.name}, and the model with its card in {model}", soft_wrap=True)
-    out.print(f"Next: fedanon predict {model} INPUT --schema SCHEMA -o OUTPUT", soft_wrap=True)
+    needed = "" if (model / SCHEMA).exists() else " --schema SCHEMA"
+    out.print(f"Next: fedanon predict {model} INPUT{needed} -o OUTPUT", soft_wrap=True)
 
 
 @app.command()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fedanon.learning.settings import RunSettings
 
 
-@options.takes_run_settings(method="mondrian", evaluate_every=None)
+@options.takes_run_settings(table=options.TableSource, method="mondrian", evaluate_every=None, partition=None)
 def simulate(
     chosen: dict[str, Any],
     k: options.MinimumK = None,
@@ -27,6 +27,9 @@ def simulate(
         int | None, typer.Option(help="The same within every node, where k is counted over the federation.")
     ] = None,
     engine: Annotated[str, typer.Option(help="local (reproducible) or ray.")] = "local",
+    subgroups: Annotated[
+        str, typer.Option(help="Categorical columns, by commas; the model is also scored for each of their values.")
+    ] = "",
     resume: Annotated[Path | None, typer.Option(help="Folder of checkpoints; a killed run resumes from there.")] = None,
     model_out: Annotated[
         Path | None, typer.Option("--model-out", "-o", help="Folder for the model and its card; it must be new.")
@@ -35,19 +38,24 @@ def simulate(
 ) -> None:
     """Simulate a federation: every node anonymizes its own training rows, trains, and sends only arrays.
 
-    The model is tested on raw rows the training never saw, and on rows recoded like the training rows.
+    The table is an own one (INPUT with --schema, divided by --partition; or a --node FILE each), or a data set by name,
+    `adult` if none is named. The model is tested on raw rows the training never saw, and on rows recoded like the
+    training rows.
     """
-    from fedanon.fields import build
+    from fedanon.federated.sources import default_partition
+    from fedanon.fields import build, listed
     from fedanon.learning.settings import RunSettings
 
     if engine not in ("local", "ray"):
         raise ConfigError("--engine takes local or ray.")
     method, parameters = _checked_method(chosen["method"], k, k_local, chosen["method_settings"])
+    chosen["dataset"] = chosen["dataset"] or RunSettings.dataset
+    chosen["partition"] = chosen["partition"] or default_partition(chosen["source"])
     every = chosen["evaluate_every"] or max(1, chosen["rounds"] // 20)
     run = build(RunSettings, {**chosen, "method": method, "method_settings": parameters, "evaluate_every": every})
     if model_out is not None and model_out.exists() and (not model_out.is_dir() or any(model_out.iterdir())):
         raise ConfigError(f"{model_out} exists and is not an empty folder; nothing was run.")
-    result = _run(run, engine, resume, model_out)
+    result = _run(run, engine, resume, model_out, listed(subgroups))
     if as_json:
         print_json(result)
     else:
@@ -74,7 +82,9 @@ def _checked_method(
     return method, chosen
 
 
-def _run(run: RunSettings, engine: Any, resume: Path | None, model_out: Path | None) -> dict[str, Any]:
+def _run(
+    run: RunSettings, engine: Any, resume: Path | None, model_out: Path | None, subgroups: list[str]
+) -> dict[str, Any]:
     """Simulate, with a bar that shows the scores of the last evaluated round; keep the model if that is wanted."""
     from fedanon.federated.simulation import simulate as start
 
@@ -83,10 +93,10 @@ def _run(run: RunSettings, engine: Any, resume: Path | None, model_out: Path | N
         task = progress.add_task("preparing the nodes", total=run.rounds)
 
         def show(scores: dict[str, Any]) -> None:
-            text = f"loss {scores['log_loss']:.4f}  accuracy {scores['accuracy']:.4f}  AUC {scores['auc_pooled']:.4f}"
+            text = "  ".join(f"{word} {scores[name]:.4f}" for name, word in PROGRESS.items() if name in scores)
             progress.update(task, completed=scores["round"], description=text)
 
-        done = start(run, engine=engine, checkpoints=resume, on_round=show)
+        done = start(run, engine=engine, checkpoints=resume, on_round=show, subgroups=subgroups)
     if model_out is not None:
         done.write_model(model_out)
     return done.to_dict()
@@ -107,7 +117,15 @@ def _progress() -> Progress:
 
 # ---- The result, for people ----------------------------------------------------------------------
 
-SHOWN = ("accuracy", "auc_pooled", "auc_client_mean", "log_loss", "f1", "ncp", "linkage", "truthfulness", "seconds")
+#: by the kind of target
+SCORES = {
+    "binary": ("accuracy", "auc_pooled", "auc_client_mean", "log_loss", "f1"),
+    "multiclass": ("accuracy", "auc_pooled", "auc_weighted_pooled", "auc_client_mean", "log_loss", "f1_macro_pooled"),
+    "regression": ("mae", "rmse", "r2"),
+}
+MEASURES = ("ncp", "linkage", "truthfulness", "seconds")
+#: while it runs
+PROGRESS = {"log_loss": "loss", "accuracy": "accuracy", "auc_pooled": "AUC", "mae": "MAE", "r2": "R2"}
 #: at most so many updates that were left out are listed
 LEFT_OUT = 10
 #: shown where whoever knows the seed can take the noise off
@@ -116,14 +134,36 @@ NO_PROMISE = " The noise follows from the seed: nothing is promised."
 
 def print_result(title: str, result: dict[str, Any]) -> None:
     """Print the main metrics and the notes."""
-    print_table(title, ["metric", "value"], [(name, result.get(name)) for name in SHOWN])
+    shown = (*SCORES[result["outcome"]["kind"]], *MEASURES)
+    print_table(title, ["metric", "value"], [(name, result.get(name)) for name in shown])
+    for column, found in result.get("subgroups", {}).items():
+        _print_subgroups(column, found, result["outcome"]["kind"])
     out = console()
     for note in _notes(result):
         out.print(note)
 
 
+def _print_subgroups(column: str, found: dict[str, Any], kind: str) -> None:
+    names = {
+        "binary": ("accuracy", "auc", "log_loss", "f1"),
+        "multiclass": ("accuracy", "auc", "log_loss", "f1_macro"),
+        "regression": ("mae", "rmse", "r2"),
+    }[kind]
+    rows = [[group["group"], group["n"], *(group.get(name) for name in names)] for group in found["groups"]]
+    print_table(f"By {column}", [column, "test rows", *names], rows)
+    if found["smaller_groups"]:
+        console().print(
+            f"{found['smaller_groups']} values with fewer than {found['min_group']} test rows are left out."
+        )
+
+
 def _notes(result: dict[str, Any]) -> Iterator[str]:
+    if "data" in result:
+        data = result["data"]
+        yield f"Table: {data['name']}, {data['rows']:,} rows, SHA-256 {data['data_sha256'][:16]} with its schema."
     yield "Scores are on raw test rows; ncp, linkage and truthfulness are means over the nodes' releases."
+    if "ece" in result["calibration"]:
+        yield f"Calibration: predicted and observed shares differ by {result['calibration']['ece']:.3f} on average."
     if "joint" in result:
         yield _agreed(result["joint"], result["counted"])
         yield _disclosed(result["joint"])

@@ -25,7 +25,14 @@ MODELS = ("lr", "xgb")
 COLUMNS = ("dataset", "method", "k", "model", "accuracy", "auc_pooled", "ncp", "linkage", "truthfulness", "seconds")
 
 
-@options.takes_run_settings("rounds", "seed", rounds=20)
+@dataclass(frozen=True, kw_only=True)
+class TourSource(options.TableSource):
+    """An own table instead of the bundled ones."""
+
+    file: Annotated[str | None, typer.Option("--data", help=f"Instead of the bundled tables: {options.INPUT}")] = None
+
+
+@options.takes_run_settings("rounds", "seed", "partition", "nodes", table=TourSource, rounds=20, partition=None)
 def tour(
     chosen: dict[str, Any],
     k: Annotated[str, typer.Option("--k", help="Values of k.")] = "5,10,20",
@@ -34,7 +41,7 @@ def tour(
     audit: AuditFile = None,
     as_json: options.Json = False,
 ) -> None:
-    """Federate Adult over ten nodes and RAND HIE over its six sites, with every method of the thesis.
+    """Federate Adult over ten nodes and RAND HIE over its six sites, with every method of the thesis; or an own table.
 
     Every node anonymizes its own training rows; logistic regression and XGBoost are tested on raw rows.
     """
@@ -42,17 +49,17 @@ def tour(
     from fedanon.report.drawing import PLOTS
 
     check_output(plot, endings=PLOTS, force=force)
-    rounds = chosen["rounds"]
+    rounds, tables = chosen["rounds"], _tables(chosen)
     with audited(audit, "tour") as entry:
         entry |= {"k": k, "rounds": rounds, "seed": chosen["seed"]}
-        results = _run_all(list(_plan([int(part) for part in k.split(",")], rounds, chosen["seed"])))
+        results = _run_all(list(_plan(tables, [int(part) for part in k.split(",")], rounds, chosen["seed"])))
         if plot is not None:
             draw_tour(results, plot)
             entry["written"] = [plot.name]
     if as_json:
         print_json(results)
         return
-    for dataset, partition in FEDERATIONS.items():
+    for dataset, partition in ((one["dataset"], one["partition"]) for one in tables):
         rows = [[result[name] for name in COLUMNS[1:]] for result in results if result["dataset"] == dataset]
         print_table(f"{dataset} ({partition}), {rounds} rounds, tested on raw rows", list(COLUMNS[1:]), rows)
     out = console()
@@ -62,16 +69,27 @@ def tour(
         out.print(f"Plot: {plot}")
 
 
-def _plan(ks: Sequence[int], rounds: int, seed: int) -> Iterator[tuple[dict[str, Any], RunSettings]]:
+def _tables(chosen: dict[str, Any]) -> list[dict[str, Any]]:
+    """The settings that say which tables are federated, and how they are divided."""
+    from fedanon.federated.sources import default_partition
+
+    if chosen["dataset"] is None:
+        return [{"dataset": dataset, "partition": partition} for dataset, partition in FEDERATIONS.items()]
+    partition = chosen["partition"] or default_partition(chosen["source"])
+    return [{name: chosen[name] for name in ("dataset", "source", "nodes")} | {"partition": partition}]
+
+
+def _plan(
+    tables: Sequence[dict[str, Any]], ks: Sequence[int], rounds: int, seed: int
+) -> Iterator[tuple[dict[str, Any], RunSettings]]:
     from fedanon.learning.settings import RunSettings
 
     anonymized = [(method, method, {"k": k}) for method in METHODS for k in ks]
-    for dataset, partition in FEDERATIONS.items():
+    for table in tables:
         for label, method, chosen in [("original", "identity", {}), ("das", "das", {}), *anonymized]:
             for model in MODELS:
                 settings = RunSettings(
-                    dataset=dataset,
-                    partition=partition,
+                    **table,
                     method=method,
                     method_settings=chosen,
                     model=model,
@@ -79,7 +97,7 @@ def _plan(ks: Sequence[int], rounds: int, seed: int) -> Iterator[tuple[dict[str,
                     evaluate_every=rounds,
                     seed=seed,
                 )
-                yield {"dataset": dataset, "method": label, "k": chosen.get("k"), "model": model}, settings
+                yield {"dataset": table["dataset"], "method": label, "k": chosen.get("k"), "model": model}, settings
 
 
 def _run_all(plan: list[tuple[dict[str, Any], RunSettings]]) -> list[dict[str, Any]]:

@@ -10,6 +10,7 @@ import typer
 from fedanon.cli import options
 from fedanon.cli.audit import AuditFile, audited
 from fedanon.cli.output import console, print_checks, print_conclusion, print_json
+from fedanon.cli.series import Previous, known_series
 from fedanon.errors import ConfigError, PrivacyViolationError
 
 if TYPE_CHECKING:
@@ -22,12 +23,20 @@ def verify(
     manifest: Annotated[Path, typer.Argument(help="The manifest (RELEASE.manifest.json), or the released file.")],
     release: Annotated[Path | None, typer.Option(help="The released file, if it does not lie beside.")] = None,
     schema: Annotated[Path | None, typer.Option(help="Schema of the original table, to compare its hash.")] = None,
-    original: Annotated[Path | None, typer.Option(help="The original file: people, data hash and truth.")] = None,
+    original: Annotated[
+        str | None, typer.Option(help="The original, a file or a database: people, data hash and truth.")
+    ] = None,
     rebuild: Annotated[
         bool, typer.Option("--rebuild", help="Make the release again from --original and compare its rows, or bytes.")
     ] = False,
     row_key: options.RowKey = None,
+    key: options.PersonKeyFile = None,
+    previous: Previous = None,
     encoding: options.Encoding = "auto",
+    header: options.Header = None,
+    sheet: options.Sheet = None,
+    query: options.Query = None,
+    view: options.View = None,
     audit: AuditFile = None,
     as_json: options.Json = False,
 ) -> None:
@@ -37,6 +46,7 @@ def verify(
     federation) is left open and said so.
     """
     from fedanon.data.schema import Schema
+    from fedanon.io.person_key import read_person_key
     from fedanon.verification import Verification
 
     if rebuild and original is None:
@@ -45,7 +55,12 @@ def verify(
         found = _manifest(manifest, release)
         entry |= {"manifest": found.path.name, "expected_sha256": found.expected_sha256}
         declared = None if schema is None else Schema.read(schema)
-        verification = Verification(found, declared, original, encoding, row_key)
+        table = options.TableSource(
+            file=original, encoding=encoding, header=header, sheet=sheet, query=query, view=view
+        )
+        person_key = None if key is None else read_person_key(key)
+        series = known_series(found.release, schema, previous)
+        verification = Verification(found, declared, table.source if original else None, row_key, person_key, series)
         checks = list(verification.checks(rebuild=rebuild))
         conclusion = verification.conclude(checks)
         failed = [check.name for check in checks if check.outcome == "fail"]

@@ -6,7 +6,7 @@ Text appears only at the border: ``texts`` writes a column for people and files.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedanon.data.hierarchy import MISSING, ROOT, Hierarchy
+from fedanon.data.rules import extend_tree
 from fedanon.data.schema import Attribute, Categorical, FreeText, Numeric
 from fedanon.errors import DataError, SchemaError
 from fedanon.types import FloatArray, IntArray
@@ -61,6 +62,11 @@ class Nodes:
         """The cells at ``rows``."""
         return Nodes(self.nodes[rows], self.hierarchy)
 
+    def placed_in(self, tree: Hierarchy) -> Nodes:
+        """The same labels as nodes of another tree; -1 where it does not have them."""
+        places = np.array([tree.nodes.get(label, -1) for label in self.hierarchy.labels], dtype=np.int32)
+        return Nodes(places[self.nodes], tree)
+
     def keys(self) -> NDArray[Any]:
         """Columns whose equality is the equality of the published cells."""
         return self.nodes[:, None].astype(np.float64)
@@ -97,6 +103,49 @@ class Numbers:
 
 
 Cells = Intervals | Nodes | Numbers
+
+
+def concatenate_cells(parts: Sequence[Cells]) -> Cells:
+    """The cells of one column, part after part; all parts are of one kind and, where they are nodes, of one tree."""
+    first = parts[0]
+    if isinstance(first, Nodes):
+        tree = first.hierarchy
+        nodes = [part if part.hierarchy is tree else part.placed_in(tree) for part in parts if isinstance(part, Nodes)]
+        return Nodes(np.concatenate([part.nodes for part in nodes]), tree)
+    if isinstance(first, Numbers):
+        return Numbers(np.concatenate([part.values for part in parts if isinstance(part, Numbers)]))
+    same = [part for part in parts if isinstance(part, Intervals)]
+    return Intervals(np.concatenate([part.low for part in same]), np.concatenate([part.high for part in same]))
+
+
+def cell_texts(cells: Cells, attribute: Attribute) -> NDArray[np.object_]:
+    """Cells for people and files, as the rule of their column writes them; :func:`parse_cells` reads them back."""
+    rule = attribute.rule if isinstance(attribute, Numeric) else None
+    if rule is None or isinstance(cells, Nodes):
+        return cells.texts()
+    assert isinstance(attribute, Numeric)
+    low, high = (cells.values, cells.values) if isinstance(cells, Numbers) else (cells.low, cells.high)
+    pairs, at = np.unique(np.column_stack([low, high]), axis=0, return_inverse=True, equal_nan=True)
+    shown = [MISSING if a != a else rule.write((a, b), attribute.domain) for a, b in pairs.tolist()]
+    return np.array(shown, dtype=object)[at.ravel()]
+
+
+def as_written(cells: Cells, attribute: Attribute) -> Cells:
+    """The cells as the rule of their column can write them: whole days, and bands no finer than it allows."""
+    rule = attribute.rule if isinstance(attribute, Numeric) else None
+    if rule is None or isinstance(cells, Nodes):
+        return cells
+    assert isinstance(attribute, Numeric)
+    if isinstance(cells, Numbers):
+        values = rule.clip(cells.values, attribute.domain)
+        return Numbers(np.round(values) if rule.whole else values)
+    low, high = (np.floor(cells.low), np.ceil(cells.high)) if rule.whole else (cells.low, cells.high)
+    first, last = rule.grain(low, attribute.domain), rule.grain(high, attribute.domain)
+    if first is None or last is None:
+        return Intervals(low, high)
+    # where bands of real numbers meet, the end of one is the beginning of the next
+    meets = (high == last[0]) & (low < high) & (not attribute.integer)
+    return Intervals(first[0], np.where(meets, high, last[1]))
 
 
 def whole_range(attribute: Numeric, count: int) -> Intervals:
@@ -172,11 +221,15 @@ def parse_cells(texts: Iterable[str], attribute: Attribute) -> Cells:
     if isinstance(attribute, FreeText):
         raise SchemaError(f"The column {attribute.name!r} is free text; it has no cells.")
     if isinstance(attribute, Numeric):
-        bounds = [_bounds(text, attribute) for text in cells]
+        found = {text: _bounds(text, attribute) for text in set(cells)}
+        bounds = [found[text] for text in cells]
         if attribute.hierarchy is None or None not in bounds:
             return _intervals(bounds, attribute)
         return _nodes(cells, attribute.hierarchy, attribute.name)
-    return _nodes(cells, attribute.hierarchy, attribute.name)
+    tree = attribute.hierarchy
+    if attribute.rule is not None:
+        tree = extend_tree(attribute.rule, tree, set(cells) - {MISSING}, name=attribute.name)
+    return _nodes(cells, tree, attribute.name)
 
 
 def _bounds(text: str, attribute: Numeric) -> tuple[float, float] | None:
@@ -184,6 +237,8 @@ def _bounds(text: str, attribute: Numeric) -> tuple[float, float] | None:
         return np.nan, np.nan
     if text == ROOT:
         return attribute.low, attribute.high
+    if attribute.rule is not None:
+        return attribute.rule.parse(text, attribute.domain)
     found = _INTERVAL.fullmatch(text)
     if found is None:
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -39,6 +40,9 @@ class Groups:
         """One group for every distinct row of a 2-D array, numbered in lexicographic order."""
         if len(columns) == 0:
             return cls(np.empty(0, dtype=np.int32), 0)
+        if (packed := _packed(columns)) is not None:
+            values, numbers = np.unique(packed, return_inverse=True)
+            return cls(numbers.astype(np.int32), len(values))
         order = np.lexsort(columns.T[::-1]) if columns.shape[1] else np.arange(len(columns))
         ordered = columns[order]
         new = np.zeros(len(columns), dtype=np.int32)
@@ -99,3 +103,16 @@ class Groups:
     def count_people(self, persons: NDArray[Any] | None) -> NDArray[np.int64]:
         """Number of people in every group; ``persons`` numbers the person of each row, None if a row is a person."""
         return self.sizes if persons is None else self.distinct(persons)
+
+
+def _packed(columns: NDArray[Any]) -> NDArray[np.int64] | None:
+    """Rows of whole numbers as one number each, in the same order; None where that takes more than 62 bits."""
+    if columns.dtype.kind not in "iu" or not columns.shape[1]:
+        return None
+    low, high = columns.min(axis=0).tolist(), columns.max(axis=0).tolist()
+    if math.prod(b - a + 1 for a, b in zip(low, high, strict=True)) >= 2**62:
+        return None
+    packed = np.zeros(len(columns), dtype=np.int64)
+    for column, a, b in zip(columns.T, low, high, strict=True):
+        packed = packed * (b - a + 1) + (column.astype(np.int64) - a)
+    return packed

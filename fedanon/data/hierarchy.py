@@ -11,7 +11,7 @@ from __future__ import annotations
 import csv
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,7 @@ class Hierarchy:
     parent : parent of each node; the root is its own parent.
     first, last : the leaves below node v are first[v] .. last[v] (both included).
     height : number of edges from a node down to its deepest leaf.
+    shares : share of a domain that each node covers, where the leaves are only those at hand; else leaves are counted.
     """
 
     labels: tuple[str, ...]
@@ -44,6 +45,7 @@ class Hierarchy:
     first: IntArray
     last: IntArray
     height: IntArray
+    shares: FloatArray | None = None
 
     # ---- building -------------------------------------------------------------------------------
 
@@ -99,9 +101,14 @@ class Hierarchy:
         return np.asarray(self.last - self.first + 1, dtype=np.int32)
 
     @cached_property
+    def node_shares(self) -> FloatArray:
+        """Share of the whole below each node: of its domain where that is declared, else of the leaves."""
+        return np.asarray(self.leaf_counts / self.n_leaves if self.shares is None else self.shares, dtype=np.float64)
+
+    @cached_property
     def leaf_loss(self) -> FloatArray:
-        """Loss of publishing each node: leaves(node) / leaves(root), 0 for a leaf (definition of NCP)."""
-        return np.where(self.leaf_counts > 1, self.leaf_counts / self.n_leaves, 0.0)
+        """Loss of publishing each node: its share of the whole, 0 for a leaf that is one value (definition of NCP)."""
+        return self.node_shares if self.shares is not None else np.where(self.leaf_counts > 1, self.node_shares, 0.0)
 
     @cached_property
     def height_loss(self) -> FloatArray:
@@ -157,7 +164,15 @@ class Hierarchy:
         """The same tree with one more leaf, the last one, for missing values below the root."""
         if MISSING in self.codes:
             return self
-        return Hierarchy.from_paths([*self.paths(), (MISSING, self.labels[self.root])])
+        tree = Hierarchy.from_paths([*self.paths(), (MISSING, self.labels[self.root])])
+        if self.shares is None:
+            return tree
+        share = dict(zip(self.labels, self.shares.tolist(), strict=True))
+        return tree.with_shares(np.array([share.get(label, 0.0) for label in tree.labels]))
+
+    def with_shares(self, shares: FloatArray) -> Hierarchy:
+        """The same tree, whose nodes cover these shares of a domain."""
+        return replace(self, shares=shares)
 
     def to_nested(self) -> list[Any]:
         """The form a schema file writes; inverse of :meth:`from_nested`."""

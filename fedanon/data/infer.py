@@ -20,6 +20,7 @@ from fedanon.data.detectors.columns import ENOUGH_ROWS, SHARE, Judgment, judge_c
 from fedanon.data.detectors.headers import KINDS, names_postal_codes, names_sex
 from fedanon.data.detectors.shapes import are_numbers, are_whole_numbers
 from fedanon.data.hierarchy import ROOT, Hierarchy
+from fedanon.data.infer_rules import is_ambiguous, propose_rule
 from fedanon.data.schema import Attribute, Categorical, FreeText, Numeric, Role, Schema
 from fedanon.data.schema_toml import schema_toml
 from fedanon.data.table import texts
@@ -33,8 +34,8 @@ COMPARED = 20
 
 PROPOSAL = """\
 A proposal, made from the names and the values of the columns. Before it is used, a person who knows the data has to
-check every role and its reason, decide about what is undecided, widen the ranges to what may occur, and put a taxonomy
-in place of long lists of values."""
+check every role and its reason, decide about what is undecided, widen the ranges to what may occur, and put a rule or
+a taxonomy in place of long lists of values."""
 NO_PERSON = """\
 No column says whose row it is, so records are counted, not people. Add one_row_per_person = true if no person has two
 rows, or person_id = "..." if a column names the person."""
@@ -73,10 +74,11 @@ def infer_columns(frame: pd.DataFrame) -> list[Proposal]:
     judged = {name: judge_column(name, cells, rows=len(frame)) for name, cells in known.items()}
     judged |= _judge_repeated(judged, known, len(frame))
     person = _choose_person(judged, known, len(frame))
-    return [
-        Proposal(_attribute(name, judgment.role, known[name]), _reason(judgment, name == person), name == person)
-        for name, judgment in judged.items()
-    ]
+    found = []
+    for name, judgment in judged.items():
+        attribute, is_person = _attribute(name, judgment.role, known[name]), name == person
+        found.append(Proposal(attribute, _reason(judgment, is_person) + _doubt(attribute, known[name]), is_person))
+    return found
 
 
 def infer_schema(frame: pd.DataFrame, *, name: str) -> Schema:
@@ -207,6 +209,10 @@ def _reason(judgment: Judgment, is_person: bool) -> str:
     return judgment.reason
 
 
+def _doubt(attribute: Attribute, cells: pd.Series[Any]) -> str:
+    return "; confirm which number is the day and which the month" if is_ambiguous(attribute, cells) else ""
+
+
 # ---- one column ----------------------------------------------------------------------------------
 
 
@@ -219,13 +225,16 @@ def _attribute(name: str, role: Role, cells: pd.Series[Any]) -> Attribute:
     """``cells`` are the values that are not missing, as text."""
     if role is Role.IDENTIFYING or cells.empty:
         return FreeText(name, role if role is not Role.QUASI_IDENTIFYING else Role.UNDECIDED)
+    ruled = propose_rule(name, role, cells)
+    if ruled is not None:
+        return ruled
     if names_postal_codes(name):
-        return Categorical(name, role, _taxonomy(name, cells))
+        return Categorical(name, role, _taxonomy(cells))
     numeric = _numeric(name, role, cells)
     if numeric is not None:
         return numeric
     if cells.nunique() <= MAX_CATEGORIES or role is Role.QUASI_IDENTIFYING:
-        return Categorical(name, role, _taxonomy(name, cells))
+        return Categorical(name, role, _taxonomy(cells))
     return FreeText(name, role)
 
 
@@ -233,21 +242,15 @@ def _numeric(name: str, role: Role, cells: pd.Series[Any]) -> Numeric | None:
     """The column as numbers with the range of the data, unless a cell is none; '007' is a code."""
     if cells.empty or cells.str.match(r"[+-]?0\d").any():
         return None
-    values = pd.to_numeric(cells, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    values = pd.to_numeric(cells.drop_duplicates(), errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
     if not np.isfinite(values).all():
         return None
     return Numeric(name, role, float(values.min()), float(values.max()), bool((values == np.floor(values)).all()))
 
 
-def _taxonomy(name: str, cells: pd.Series[Any]) -> Hierarchy:
-    """By calendar or prefix where the values allow it, else flat."""
-    values = sorted({str(cell) for cell in cells})
-    if len(values) > MAX_CATEGORIES or names_postal_codes(name):
-        for build in (date_hierarchy, prefix_hierarchy) if names_postal_codes(name) else (date_hierarchy,):
-            try:
-                return build(values)
-            except SchemaError:
-                continue
+def _taxonomy(cells: pd.Series[Any]) -> Hierarchy:
+    """The values, side by side."""
+    values = sorted({str(cell) for cell in cells.unique()})
     return Hierarchy.flat(values, root=ROOT if ROOT not in values else "(any)")
 
 

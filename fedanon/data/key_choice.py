@@ -9,6 +9,7 @@ import numpy as np
 from fedanon.data.schema import Numeric, Role
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError, DataError
+from fedanon.types import BoolArray
 
 
 def with_quasi_identifiers(table: Table, names: Sequence[str]) -> Table:
@@ -24,12 +25,18 @@ def numeric_quasi_identifiers(table: Table) -> list[str]:
     return [c.name for c in table.columns if isinstance(c.attribute, Numeric)]
 
 
-def complete_rows(table: Table) -> Table:
-    """The rows in which no numeric quasi-identifier is missing."""
+def lacking_numbers(table: Table) -> BoolArray:
+    """Which rows lack a numeric quasi-identifier."""
     lacking = np.zeros(len(table), dtype=bool)
     for i, column in enumerate(table.columns):
         if column.values is not None:
             lacking |= np.isnan(column.values)[table.codes[:, i]]
+    return lacking
+
+
+def complete_rows(table: Table) -> Table:
+    """The rows in which no numeric quasi-identifier is missing."""
+    lacking = lacking_numbers(table)
     if lacking.all():
         raise DataError("Every row lacks one of the chosen columns.")
     return table.select_rows(np.flatnonzero(~lacking)) if lacking.any() else table

@@ -50,7 +50,7 @@ def suspects(table: Table) -> list[Suspect]:
     """The published columns that look like identifiers, or, published as they are, like quasi-identifiers."""
     found = []
     for attribute in table.schema.attributes:
-        if attribute.name in table.frame:
+        if attribute.name in table.frame and attribute.name != table.schema.pseudonym:
             judgment = _judged(attribute.name, table.frame, table.schema)
             if _is_suspect(attribute.role, judgment):
                 found.append(Suspect(attribute.name, attribute.role, judgment))

@@ -113,6 +113,14 @@ def parse_partition(text: str) -> Partitioner:
     )
 
 
+def partition_column(text: str) -> str | None:
+    """The column by which a partition divides, if it names one."""
+    kind, *options = text.split(":", 2)
+    if kind == "by":
+        return text.removeprefix("by:")
+    return options[1] if kind == "dirichlet" and len(options) == 2 else None
+
+
 # ---- people and shares ---------------------------------------------------------------------------
 
 

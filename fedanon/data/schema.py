@@ -22,6 +22,18 @@ A schema is written in TOML::
     Surgery = ["orthopaedics", "cardiac"]
     Medicine = ["oncology", "general"]
 
+Rules take the place of lists (docs/schema.md documents every key)::
+
+    [attributes.admitted]
+    role = "quasi_identifying"
+    type = "date"
+    format = "%d/%m/%Y"
+    range = ["2020-01-01", "2029-12-31"]
+
+    [attributes.diagnosis]
+    role = "sensitive"
+    type = "icd10"
+
 Every column of the data must be declared, and its role decided: a column nobody thought about is an error, not a leak.
 Where neither ``person_id`` nor ``one_row_per_person = true`` says who is who, whatever is counted are records.
 """
@@ -30,85 +42,45 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from fedanon.data.hierarchy import Hierarchy, read_arx_hierarchy
-from fedanon.errors import DataError, SchemaError
+from fedanon.data.attributes import (
+    Attribute,
+    Categorical,
+    FreeText,
+    Numeric,
+    Role,
+    attribute_entry,
+    hide_values,
+    read_attribute,
+    type_name,
+)
+from fedanon.data.person_key import PersonKey
+from fedanon.data.rules import DateRule, take_only
+from fedanon.errors import ConfigError, DataError, SchemaError
+
+__all__ = [
+    "MAX_BYTES",
+    "Attribute",
+    "Categorical",
+    "FreeText",
+    "Numeric",
+    "Role",
+    "Schema",
+    "Unit",
+    "type_name",
+]
 
 MAX_BYTES = 16 * 2**20
 
 
 #: what a count is of: people where the schema says who is who, else records
 Unit = Literal["people", "records"]
-
-
-class Role(StrEnum):
-    """The role of a column, in ARX's terms; nothing is published while one is undecided."""
-
-    IDENTIFYING = "identifying"
-    QUASI_IDENTIFYING = "quasi_identifying"
-    SENSITIVE = "sensitive"
-    INSENSITIVE = "insensitive"
-    UNDECIDED = "undecided"
-
-
-@dataclass(frozen=True)
-class Numeric:
-    """A numeric column with its declared range (both ends included), which only a quasi-identifier has to state.
-
-    ``hierarchy`` is an optional taxonomy of the values as text, for methods that treat the column as categorical.
-    """
-
-    name: str
-    role: Role
-    low: float
-    high: float
-    integer: bool = False
-    hierarchy: Hierarchy | None = None
-
-    @property
-    def has_range(self) -> bool:
-        """Whether a range is declared."""
-        return math.isfinite(self.high - self.low)
-
-    @property
-    def width(self) -> float:
-        """Length of the declared range; 1 for a range of one point, so that dividing by it is safe."""
-        return (self.high - self.low) or 1.0
-
-
-@dataclass(frozen=True)
-class Categorical:
-    """A categorical column with the taxonomy of its values."""
-
-    name: str
-    role: Role
-    hierarchy: Hierarchy
-
-
-@dataclass(frozen=True)
-class FreeText:
-    """A column that is carried along or dropped, with no domain declared."""
-
-    name: str
-    role: Role
-
-
-Attribute = Numeric | Categorical | FreeText
-
-
-def type_name(attribute: Attribute) -> str:
-    """The type as a schema file names it."""
-    return (
-        "numeric" if isinstance(attribute, Numeric) else "categorical" if isinstance(attribute, Categorical) else "text"
-    )
 
 
 @dataclass(frozen=True)
@@ -126,6 +98,8 @@ class Schema:
     title : a line about the data.
     weight : the numeric column of sampling weights, if the table is a sample; it may be identifying.
     household : the column that names a record's household, if any; it may be identifying.
+    key_fingerprint : of the only key that pseudonyms and shifted dates may be made with; '' for any.
+    key : that key, where it is at hand; it is never written or compared.
     """
 
     attributes: tuple[Attribute, ...]
@@ -137,6 +111,8 @@ class Schema:
     title: str = ""
     weight: str | None = None
     household: str | None = None
+    key_fingerprint: str = ""
+    key: PersonKey | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         names = self.names
@@ -160,6 +136,23 @@ class Schema:
                 raise SchemaError(
                     f"The numeric column {attribute.name!r} needs a range of two numbers, the lower first."
                 )
+
+    def _check_key_use(self) -> None:
+        """Raise SchemaError unless pseudonyms and shifts are made of the person's number."""
+        for a in self.attributes:
+            if isinstance(a, FreeText) and a.pseudonym and a.name != self.person_id:
+                raise SchemaError(f"pseudonym belongs to the person_id column, which {a.name!r} is not.")
+            if _shift(a) and self.person_id is None:
+                raise SchemaError(f"The dates of {a.name!r} are shifted by person: name the person_id.")
+        dates = [a for a in self.attributes if a.name in self.published and _shift(a) is not None]
+        if len({_shift(a) for a in dates}) > 1:
+            # one date that stays, or moves by another number of days, tells by how much the others moved
+            still = next(a.name for a in dates if _shift(a) != max(filter(None, map(_shift, dates))))
+            raise SchemaError(
+                f"All published dates of a person move alike: give {still!r} the shift_days of the others."
+            )
+        if self.key_fingerprint and not self.needs_key:
+            raise SchemaError("key_fingerprint goes with a column that is a pseudonym or a shifted date.")
 
     @property
     def names(self) -> list[str]:
@@ -197,8 +190,47 @@ class Schema:
 
     @property
     def published(self) -> list[str]:
-        """Names of all columns but the identifying and the undecided ones."""
-        return [a.name for a in self.attributes if a.role not in (Role.IDENTIFYING, Role.UNDECIDED)]
+        """Names of all columns but the identifying and the undecided ones; a pseudonym is published."""
+        hidden = (Role.IDENTIFYING, Role.UNDECIDED)
+        return [a.name for a in self.attributes if a.role not in hidden or a.name == self.pseudonym]
+
+    @cached_property
+    def pseudonym(self) -> str | None:
+        """The column that is published as keyed pseudonyms, if any: rows of one person can then be told."""
+        attribute = None if self.person_id is None else self[self.person_id]
+        return self.person_id if isinstance(attribute, FreeText) and attribute.pseudonym else None
+
+    @cached_property
+    def shifted(self) -> tuple[Numeric, ...]:
+        """The dates that are moved by as many days as their person's others; none where no person is named."""
+        moved = [a for a in self.attributes if isinstance(a, Numeric) and _shift(a)]
+        return tuple(moved) if self.person_id is not None else ()
+
+    @property
+    def needs_key(self) -> bool:
+        """Whether what is declared cannot be published without a key."""
+        return self.pseudonym is not None or bool(self.shifted)
+
+    def with_key(self, key: PersonKey) -> Schema:
+        """A copy that tables are read with; ConfigError unless the key belongs to the schema."""
+        if not self.needs_key:
+            raise ConfigError("The schema declares neither a pseudonym nor a shifted date; it takes no key.")
+        if self.key_fingerprint not in ("", key.fingerprint):
+            raise ConfigError(
+                f"The key has the fingerprint {key.fingerprint}, the schema asks for {self.key_fingerprint}: with "
+                "another key, pseudonyms would not join those of earlier releases."
+            )
+        return replace(self, key=key)
+
+    def without_key(self) -> Schema:
+        """A copy that declares neither pseudonyms nor shifts, for work in which no row is published."""
+        plain = [FreeText(name, self[name].role) for name in [self.pseudonym] if name is not None]
+        still = []
+        for a in self.shifted:
+            assert isinstance(a.rule, DateRule)
+            days = a.rule.shift_days
+            still.append(replace(a, low=a.low + days, high=a.high - days, rule=replace(a.rule, shift_days=0)))
+        return replace(self, key=None, key_fingerprint="").replacing(*plain, *still)
 
     @property
     def unit(self) -> Unit:
@@ -243,7 +275,7 @@ class Schema:
 
         A categorical column becomes text, since it cannot be declared without its values.
         """
-        return replace(self, attributes=tuple(_without_values(attribute) for attribute in self.attributes))
+        return replace(self, attributes=tuple(hide_values(attribute) for attribute in self.attributes))
 
     @cached_property
     def sha256(self) -> str:
@@ -273,8 +305,8 @@ class Schema:
     @classmethod
     def from_dict(cls, document: Mapping[str, Any], *, folder: Path | None = None) -> Schema:
         """Build from the parsed TOML document; ``folder`` is where hierarchy files are looked for."""
-        texts = ("name", "title", "target", "person_id", "weight", "household")
-        _refuse_unknown("The schema", document, {*texts, "one_row_per_person", "missing_values", "attributes"})
+        texts = ("name", "title", "target", "person_id", "weight", "household", "key_fingerprint")
+        take_only(document, {*texts, "one_row_per_person", "missing_values", "attributes"}, "The schema")
         wrong = [key for key in texts if not isinstance(document.get(key, ""), str)]
         if wrong:
             raise SchemaError(f"{wrong[0]} must be a text.")
@@ -287,8 +319,8 @@ class Schema:
         tokens = document.get("missing_values", [])
         if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
             raise SchemaError("missing_values must be a list of texts.")
-        return cls(
-            attributes=tuple(_attribute(name, entry, folder) for name, entry in columns.items()),
+        schema = cls(
+            attributes=tuple(read_attribute(name, entry, folder) for name, entry in columns.items()),
             name=str(document.get("name", "table")),
             title=str(document.get("title", "")),
             target=document.get("target"),
@@ -297,108 +329,26 @@ class Schema:
             missing_values=tuple(tokens),
             weight=document.get("weight"),
             household=document.get("household"),
+            key_fingerprint=document.get("key_fingerprint", ""),
         )
+        schema._check_key_use()
+        return schema
 
     def to_dict(self) -> dict[str, Any]:
         """The document :meth:`from_dict` reads; hierarchies are written out in full."""
         document: dict[str, Any] = {"name": self.name}
-        for key in ("title", "target", "person_id", "weight", "household"):
+        for key in ("title", "target", "person_id", "weight", "household", "key_fingerprint"):
             if getattr(self, key):
                 document[key] = getattr(self, key)
         if self.one_row_per_person is not None:
             document["one_row_per_person"] = self.one_row_per_person
         if self.missing_values:
             document["missing_values"] = list(self.missing_values)
-        document["attributes"] = {a.name: _entry(a) for a in self.attributes}
+        document["attributes"] = {a.name: attribute_entry(a) for a in self.attributes}
         return document
 
 
-def _attribute(name: str, entry: Any, folder: Path | None) -> Attribute:
-    if not isinstance(entry, Mapping):
-        raise SchemaError(f"The attribute {name!r} must be a table with a role and a type.")
-    known = {"role", "type", "range", "integer", "values", "taxonomy", "hierarchy", "root"}
-    _refuse_unknown(f"The attribute {name!r}", entry, known)
-    try:
-        role = Role(entry.get("role", "undecided"))
-    except ValueError:
-        raise SchemaError(f"The role of {name!r} must be one of: {', '.join(Role)}.") from None
-    kind = entry.get("type", "text")
-    if kind == "numeric":
-        return _numeric(name, role, entry, folder)
-    if kind == "categorical":
-        hierarchy = _hierarchy(name, entry, folder)
-        if hierarchy is None:
-            raise SchemaError(f"The categorical column {name!r} needs values, a taxonomy or a hierarchy.")
-        return Categorical(name, role, hierarchy)
-    if kind == "text":
-        return FreeText(name, role)
-    raise SchemaError(f"The type of {name!r} must be numeric, categorical or text.")
-
-
-def _without_values(attribute: Attribute) -> Attribute:
-    if attribute.role is Role.QUASI_IDENTIFYING:
-        return attribute
-    if isinstance(attribute, Numeric):
-        return Numeric(attribute.name, attribute.role, -math.inf, math.inf, attribute.integer)
-    return FreeText(attribute.name, attribute.role)
-
-
-def _numeric(name: str, role: Role, entry: Mapping[str, Any], folder: Path | None) -> Numeric:
-    bounds = entry.get("range")
-    if bounds is None and role is not Role.QUASI_IDENTIFYING:
-        return Numeric(
-            name, role, -math.inf, math.inf, bool(entry.get("integer", False)), _hierarchy(name, entry, folder)
-        )
-    if not (
-        isinstance(bounds, list)
-        and len(bounds) == 2
-        and all(isinstance(b, (int, float)) and not isinstance(b, bool) and math.isfinite(b) for b in bounds)
-        and bounds[0] <= bounds[1]
-    ):
-        raise SchemaError(f"The numeric column {name!r} needs a range of two numbers, the lower first.")
-    hierarchy = _hierarchy(name, entry, folder)
-    return Numeric(name, role, float(bounds[0]), float(bounds[1]), bool(entry.get("integer", False)), hierarchy)
-
-
-def _hierarchy(name: str, entry: Mapping[str, Any], folder: Path | None) -> Hierarchy | None:
-    given = [key for key in ("values", "taxonomy", "hierarchy") if key in entry]
-    if len(given) > 1:
-        raise SchemaError(f"The column {name!r} declares {' and '.join(given)}; give one of them.")
-    if not given:
-        return None
-    if given == ["hierarchy"]:
-        return read_arx_hierarchy(_inside(folder, entry["hierarchy"], name), name=name)
-    return Hierarchy.from_nested(entry[given[0]], root=str(entry.get("root", "*")), name=name)
-
-
-def _inside(folder: Path | None, file: Any, name: str) -> Path:
-    """The path of a hierarchy file, which must lie in the schema's folder."""
-    if folder is None or not isinstance(file, str):
-        raise SchemaError(f"The hierarchy of {name!r} must be the name of a file beside the schema.")
-    path = (folder / file).resolve()
-    if not path.is_relative_to(folder.resolve()):
-        raise SchemaError(f"The hierarchy file of {name!r} lies outside the schema's folder.")
-    return path
-
-
-def _refuse_unknown(what: str, entry: Mapping[str, Any], known: set[str]) -> None:
-    unknown = sorted(set(entry) - known)
-    if unknown:
-        raise SchemaError(f"{what} has unknown keys: {', '.join(unknown)}. Known: {', '.join(sorted(known))}.")
-
-
-def _entry(attribute: Attribute) -> dict[str, Any]:
-    entry: dict[str, Any] = {"role": str(attribute.role)}
-    if isinstance(attribute, FreeText):
-        return {**entry, "type": "text"}
-    if isinstance(attribute, Numeric):
-        # as floats, so that a range of whole numbers built in Python has the hash of the same one in a file
-        bounds = [float(attribute.low), float(attribute.high)]
-        stated = {"range": bounds} if attribute.has_range else {}
-        entry |= {"type": "numeric", **stated, "integer": attribute.integer}
-    else:
-        entry |= {"type": "categorical"}
-    if attribute.hierarchy is not None:
-        entry["root"] = attribute.hierarchy.labels[-1]
-        entry["taxonomy"] = attribute.hierarchy.to_nested()
-    return entry
+def _shift(attribute: Attribute) -> int | None:
+    """By how many days a date is moved at most; None if it is no date that is published as such."""
+    rule = attribute.rule if isinstance(attribute, Numeric) else None
+    return rule.shift_days if isinstance(rule, DateRule) else None

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from fedanon.data.attributes import attribute_entry
 from fedanon.data.hierarchy import ROOT, Hierarchy
-from fedanon.data.schema import Attribute, FreeText, Numeric, Schema, type_name
+from fedanon.data.schema import Attribute, Categorical, FreeText, Schema
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _NEEDS_ESCAPE = re.compile(r'[\x00-\x1f\x7f"\\]')
@@ -32,7 +33,7 @@ def _comment(text: str) -> list[str]:
 
 def _head(schema: Schema) -> Iterator[str]:
     yield f"name = {_text(schema.name)}"
-    for key in ("title", "target", "person_id", "weight", "household"):
+    for key in ("title", "target", "person_id", "weight", "household", "key_fingerprint"):
         if getattr(schema, key):
             yield f"{key} = {_text(getattr(schema, key))}"
     if schema.one_row_per_person is not None:
@@ -44,16 +45,22 @@ def _head(schema: Schema) -> Iterator[str]:
 def _attribute(attribute: Attribute) -> Iterator[str]:
     table = f"attributes.{_key(attribute.name)}"
     yield f"[{table}]"
-    yield f"role = {_text(attribute.role)}"
-    yield f'type = "{type_name(attribute)}"'
-    if isinstance(attribute, FreeText):
-        return
-    if isinstance(attribute, Numeric):
-        if attribute.has_range:
-            yield f"range = [{_number(float(attribute.low))}, {_number(float(attribute.high))}]"
-        yield f"integer = {str(attribute.integer).lower()}"
-    if attribute.hierarchy is not None:
+    for key, value in attribute_entry(attribute).items():
+        if key not in ("root", "taxonomy"):
+            yield f"{key} = {_value(value)}"
+    by_rule = isinstance(attribute, Categorical) and attribute.rule is not None
+    if not isinstance(attribute, FreeText) and attribute.hierarchy is not None and not by_rule:
         yield from _hierarchy(attribute.hierarchy, table)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, list):
+        return f"[{', '.join(map(_value, value))}]"
+    return _number(float(value))
 
 
 def _hierarchy(hierarchy: Hierarchy, table: str) -> Iterator[str]:

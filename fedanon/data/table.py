@@ -1,8 +1,4 @@
-"""Table: a checked DataFrame with its schema; quasi-identifiers are encoded once to small integers.
-
-Code order carries the geometry: numeric codes follow the values, categorical codes follow the leaves of the
-taxonomy in depth-first order. A missing value, where the policy allows one, is always the last code.
-"""
+"""Table: a checked DataFrame with its schema; quasi-identifiers are encoded once to small integers."""
 
 from __future__ import annotations
 
@@ -11,66 +7,40 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from fedanon.data.columns import (
+    CodedColumn,
+    MissingPolicy,
+    check_values,
+    encode_column,
+    missing_mask,
+    numbers,
+    recode_carried,
+    texts,
+)
 from fedanon.data.detectors.headers import names_person
 from fedanon.data.groups import Groups
-from fedanon.data.hierarchy import Hierarchy
-from fedanon.data.schema import Attribute, Categorical, Numeric, Role, Schema
+from fedanon.data.pseudonyms import protect_people
+from fedanon.data.schema import Categorical, Numeric, Role, Schema
 from fedanon.errors import ConfigError, DataError, SchemaError
 from fedanon.types import FloatArray, IntArray
 
-MissingPolicy = Literal["error", "category", "wildcard"]
-
-
-@dataclass(frozen=True, eq=False)
-class CodedColumn:
-    """One quasi-identifier as codes.
-
-    Parameters
-    ----------
-    attribute : its declaration.
-    values : numeric only, the value of every code (NaN for the missing code).
-    has_missing : whether the last code means missing.
-    """
-
-    attribute: Numeric | Categorical
-    values: FloatArray | None
-    has_missing: bool = False
-
-    @property
-    def name(self) -> str:
-        """Name of the column."""
-        return self.attribute.name
-
-    @property
-    def hierarchy(self) -> Hierarchy:
-        """The taxonomy of a categorical column."""
-        assert isinstance(self.attribute, Categorical)
-        return self.attribute.hierarchy
-
-    @property
-    def size(self) -> int:
-        """Number of codes."""
-        return len(self.values) if self.values is not None else self.hierarchy.n_leaves
-
-    @cached_property
-    def positions(self) -> FloatArray:
-        """Numeric values with the missing code placed one range beyond the end, so that it is far from all."""
-        assert isinstance(self.attribute, Numeric)
-        assert self.values is not None
-        return np.nan_to_num(self.values, nan=self.attribute.high + self.attribute.width)
-
-    def loss(self, low: NDArray[Any], high: NDArray[Any]) -> FloatArray:
-        """NCP of publishing the smallest cell that covers the codes low..high (eq. 6.1, 6.2)."""
-        if isinstance(self.attribute, Numeric):
-            extent = (self.positions[high] - self.positions[low]) / self.attribute.width
-            return np.asarray(np.minimum(extent, 1.0), dtype=np.float64)
-        return self.hierarchy.leaf_loss[self.hierarchy.common_ancestor(low, high)]
+__all__ = [
+    "CodedColumn",
+    "MissingPolicy",
+    "Table",
+    "check_columns",
+    "check_people",
+    "check_values",
+    "missing_mask",
+    "numbers",
+    "texts",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +57,9 @@ class Table:
     missing : how missing quasi-identifiers are treated.
     weights : sampling weight of each row, or None where the table is no weighted sample.
     households : number of the household of each row, or None where the schema names none.
+    key_fingerprint : of the key that pseudonyms and shifted dates were made with, if any were.
+    lacks_key : whether the schema declared pseudonyms or shifted dates and no key was at hand: nothing of the table can
+        be written, since people could not be followed as declared and dates would be the true ones.
     """
 
     frame: pd.DataFrame
@@ -97,6 +70,8 @@ class Table:
     missing: MissingPolicy = "error"
     weights: FloatArray | None = None
     households: IntArray | None = None
+    key_fingerprint: str = ""
+    lacks_key: bool = False
 
     @classmethod
     def from_frame(cls, frame: pd.DataFrame, schema: Schema, *, missing: MissingPolicy = "error") -> Table:
@@ -112,15 +87,30 @@ class Table:
             raise ConfigError(f"The 'missing' parameter must be one of: {', '.join(get_args(MissingPolicy))}.")
         check_columns([str(name) for name in frame.columns], len(frame), schema)
         check_people((frame[name] for name in schema.naming), schema)
+        try:
+            return cls._checked(frame, schema, missing)
+        except SchemaError:
+            _refuse_misfits(frame, schema)  # says all at once, where several columns do not fit
+            raise
+
+    @classmethod
+    def _checked(cls, frame: pd.DataFrame, schema: Schema, missing: MissingPolicy) -> Table:
         for attribute in schema.attributes:
             if attribute.role is not Role.QUASI_IDENTIFYING:
                 check_values(frame[attribute.name], attribute, schema)
-        return cls._encoded(frame, schema, missing)
+        if not schema.needs_key:
+            return cls._encoded(frame, schema, missing)
+        if schema.key is None:
+            return replace(cls._encoded(frame, schema.without_key(), missing), lacks_key=True)
+        table = cls._encoded(protect_people(frame, schema, schema.key), replace(schema, key=None), missing)
+        return replace(table, key_fingerprint=schema.key.fingerprint)
 
     @classmethod
     def _encoded(cls, frame: pd.DataFrame, schema: Schema, missing: MissingPolicy) -> Table:
-        kept = frame[schema.published]
-        coded = [_encode(frame[attribute.name], attribute, schema, missing) for attribute in schema.quasi_identifiers]
+        kept = recode_carried(frame[schema.published], schema)
+        coded = [
+            encode_column(frame[attribute.name], attribute, schema, missing) for attribute in schema.quasi_identifiers
+        ]
         codes = np.column_stack([codes for _, codes in coded]) if coded else np.empty((len(frame), 0), dtype=np.int32)
         return cls(
             frame=kept,
@@ -135,6 +125,13 @@ class Table:
 
     def __len__(self) -> int:
         return len(self.frame)
+
+    def refuse_without_key(self) -> None:
+        """Raise ConfigError where a key is declared and lacks: nothing of the table may be written then."""
+        if self.lacks_key:
+            raise ConfigError(
+                "The schema declares pseudonyms or shifted dates: give the key (--key; `fedanon keys new`)."
+            )
 
     @property
     def n_units(self) -> int:
@@ -159,7 +156,8 @@ class Table:
             if column.values is not None:
                 used, codes[:, i] = np.unique(codes[:, i], return_inverse=True)
                 values = column.values[used]
-                column = replace(column, values=values, has_missing=bool(np.isnan(values).any()))
+                ends = None if column.ends is None else column.ends[used]
+                column = replace(column, values=values, ends=ends, has_missing=bool(np.isnan(values).any()))
             columns.append(column)
         return replace(
             self,
@@ -228,6 +226,18 @@ def check_columns(names: Sequence[str], rows: int, schema: Schema) -> None:
         )
     if rows == 0:
         raise DataError("The table has no rows.")
+
+
+def _refuse_misfits(frame: pd.DataFrame, schema: Schema) -> None:
+    """Raise SchemaError with what is wrong in every column, if it is several."""
+    wrong = []
+    for attribute in schema.attributes:
+        try:
+            check_values(frame[attribute.name], attribute, schema)
+        except SchemaError as error:
+            wrong.append(str(error))
+    if len(wrong) > 1:
+        raise SchemaError(f"The data do not fit the schema in {len(wrong)} columns. {' '.join(wrong)}") from None
 
 
 def _some(names: Sequence[str], most: int = 10) -> str:
@@ -308,93 +318,3 @@ def _weights(frame: pd.DataFrame, schema: Schema) -> FloatArray | None:
     if bad:
         raise SchemaError(f"The weight column {schema.weight!r} has {bad} values that are missing or not above 0.")
     return weights
-
-
-def missing_mask(column: pd.Series[Any], schema: Schema) -> NDArray[np.bool_]:
-    """Which cells of a column are missing: empty, or one of the schema's tokens."""
-    mask = column.isna()
-    if schema.missing_values and not pd.api.types.is_numeric_dtype(column):
-        mask |= column.isin(schema.missing_values)
-    return mask.to_numpy(dtype=bool)
-
-
-def _encode(
-    column: pd.Series[Any], attribute: Numeric | Categorical, schema: Schema, missing: MissingPolicy
-) -> tuple[CodedColumn, IntArray]:
-    absent = missing_mask(column, schema)
-    count = int(absent.sum())
-    if count and missing == "error":
-        raise SchemaError(
-            f"The quasi-identifier {attribute.name!r} has {count} missing values; "
-            "choose a policy for them: missing='category' or missing='wildcard'."
-        )
-    if isinstance(attribute, Numeric):
-        return _encode_numeric(column, attribute, absent)
-    return _encode_categorical(column, attribute, absent)
-
-
-def check_values(column: pd.Series[Any], attribute: Attribute, schema: Schema) -> None:
-    """Raise SchemaError if a column holds values its declaration excludes; missing ones are none."""
-    absent = missing_mask(column, schema)
-    if isinstance(attribute, Numeric):
-        numbers(column, attribute, absent)
-    elif isinstance(attribute, Categorical):
-        _leaves(column, attribute, absent)
-
-
-def numbers(column: pd.Series[Any], attribute: Numeric, absent: NDArray[np.bool_]) -> FloatArray:
-    """The values of a numeric column as floats (NaN where absent), checked against the declaration."""
-    parsed = pd.to_numeric(column.where(~absent), errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
-    _refuse(np.isnan(parsed) & ~absent, attribute, "that are not numbers")
-    _refuse(np.isinf(parsed), attribute, "that are infinite")
-    outside = (parsed < attribute.low) | (parsed > attribute.high)
-    _refuse(outside, attribute, f"outside the declared range [{attribute.low:g}, {attribute.high:g}]")
-    if attribute.integer:
-        _refuse(~absent & (parsed != np.floor(parsed)), attribute, "that are not whole numbers")
-    return parsed
-
-
-def _refuse(bad: NDArray[np.bool_], attribute: Numeric | Categorical, what: str) -> None:
-    count = int(bad.sum())
-    if count:
-        raise SchemaError(
-            f"The column {attribute.name!r} has {count} values {what}. Correct them, declare them in the schema, or "
-            "list what means missing in missing_values."
-        )
-
-
-def _encode_numeric(
-    column: pd.Series[Any], attribute: Numeric, absent: NDArray[np.bool_]
-) -> tuple[CodedColumn, IntArray]:
-    values, codes = np.unique(numbers(column, attribute, absent), return_inverse=True)  # NaN sorts last
-    return CodedColumn(attribute, values, bool(absent.any())), codes.astype(np.int32)
-
-
-def texts(column: pd.Series[Any]) -> pd.Series[Any]:
-    """A categorical column as text; whole floats lose their '.0'."""
-    if pd.api.types.is_float_dtype(column):
-        kept = column.dropna()
-        if (kept == np.floor(kept)).all():
-            column = column.astype("Int64")
-    if pd.api.types.is_string_dtype(column):
-        return column
-    return column.astype("string")
-
-
-def _encode_categorical(
-    column: pd.Series[Any], attribute: Categorical, absent: NDArray[np.bool_]
-) -> tuple[CodedColumn, IntArray]:
-    hierarchy, codes = attribute.hierarchy, _leaves(column, attribute, absent)
-    if absent.any():
-        hierarchy = hierarchy.with_missing()
-        codes = np.where(absent, hierarchy.n_leaves - 1, codes).astype(np.int32)
-    return CodedColumn(Categorical(attribute.name, attribute.role, hierarchy), None, bool(absent.any())), codes
-
-
-def _leaves(column: pd.Series[Any], attribute: Categorical, absent: NDArray[np.bool_]) -> IntArray:
-    """The leaf of every value, checked against the taxonomy; -1 where absent."""
-    values = pd.Categorical(texts(column).where(~absent))
-    lookup = np.array([attribute.hierarchy.codes.get(str(value), -1) for value in values.categories], dtype=np.int32)
-    codes: IntArray = np.append(lookup, np.int32(-1))[values.codes]
-    _refuse((codes < 0) & ~absent, attribute, f"(of {int((lookup < 0).sum())} kinds) that its taxonomy does not list")
-    return codes

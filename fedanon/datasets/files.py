@@ -24,6 +24,7 @@ BUNDLED = {
     "adult.data.xz": "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d",
     "adult.test.xz": "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05",
     "randhie.csv.xz": "3c8d4dabd987d4e822be3ca43b624f2eea208d61b65164c598e6d81b1b3e95b4",
+    "diabetes_130.csv.xz": "0689e7ec031237dc63031b938805c48377748761a3b26acab621567afa24df97",
     "nhanes.csv.xz": "8da45bc8fcb8dc6025406f35765546e1a63ad008ee01e2469134b9729369e4ab",
 }
 
@@ -86,10 +87,11 @@ def cache_folder() -> Path:
 
 
 def find(file: str) -> Path | None:
-    """The path of a file that does not come with the package, if it is at hand."""
+    """The path of a file that does not come with the package, if it is at hand; '*' in its name stands for anything."""
     named = os.environ.get(FOLDER_VARIABLE)
     folders = [*([Path(named)] if named else []), cache_folder()]
-    return next((folder / file for folder in folders if (folder / file).is_file()), None)
+    found = (path for folder in folders for path in sorted(folder.glob(file)) if path.is_file())
+    return next(found, None)
 
 
 def need(file: str, *, dataset: str, fetchable: bool = False) -> Path:

@@ -82,8 +82,13 @@ def client_app(
         node = nodes.of(context, door)
         number = wire.read_round(message)
         scores = door.scores(node, _parameters(node, message), number)
-        reply = wire.reply_scores(message, scores, node.facts.n_test)
+        reply = wire.reply_scores(message, scores, node.facts.n_test, node.outcome)
         return door.send("scores", reply, node=node.number, round=number, scored=node.rules.scores)
+
+    @app.query("egress")
+    @guarded("egress")
+    def tell_egress(message: Message, _: Context, door: Door) -> Message:
+        return door.send("egress", wire.reply_egress(message, door.egress()))
 
     return app
 

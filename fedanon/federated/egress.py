@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
@@ -140,6 +141,10 @@ class Door:
     def keep_peers(self, method: JointMethod, keys: Keys) -> None:
         """Note with whom counts are summed, or refuse them."""
         joint_state.keep_peers(self.context, keys, all_stay=method.noisy)
+
+    def egress(self) -> dict[str, int]:
+        """What has left the node in this run, as it was noted."""
+        raise RefusedError("log", "Nobody notes what leaves a node of a simulation.")
 
     # ---- the log --------------------------------------------------------------------------------
 
@@ -325,6 +330,23 @@ class GuardedDoor(Door):
     def keep_peers(self, method: JointMethod, keys: Keys) -> None:
         """The same ones throughout: a sum without one of them would show its counts."""
         joint_state.keep_peers(self.context, keys, all_stay=True)
+
+    def egress(self) -> dict[str, int]:
+        """By the node's own log: what its people would count in it."""
+        text = self.log.path.read_text(encoding="ascii") if self.log.path.exists() else ""
+        lines = (json.loads(line) for line in text.splitlines())
+        own = [line for line in lines if line["facts"].get("run") == self._run]
+        answers = [line["facts"] for line in own if line["event"] == "answer"]
+        kinds = Counter(answer["kind"] for answer in answers)
+        return {
+            "releases": len({answer["release"] for answer in answers if "release" in answer}),
+            "facts": kinds["facts"],
+            "updates": kinds["update"],
+            "evaluations": kinds["scores"],
+            "counts": kinds["counts"],
+            "refusals": sum(line["event"] == "refusal" for line in own),
+            "bytes": sum(answer["bytes"] for answer in answers),
+        }
 
     def _rounded(self, value: float) -> float:
         return round(float(value), self.policy.digits)

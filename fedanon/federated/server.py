@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +12,7 @@ from functools import partial
 from flwr.app import Message, MessageType, RecordDict
 from flwr.serverapp import Grid
 
-from fedanon.errors import InfeasibleError
+from fedanon.errors import InfeasibleError, UpdateRejectedError
 from fedanon.federated import wire
 from fedanon.federated.handshake import Attendance, Handshake
 from fedanon.federated.joint_server import JointSession, record_protocol
@@ -42,6 +43,7 @@ class FederatedRun:
     timeout : seconds to wait for replies, or None.
     forgetful : nodes keep nothing between messages, so each message brings the whole model.
     attendance : how nodes come into the run; by default, all that are there are asked once.
+    ask_egress : whether nodes are asked at the end what has left them; those of a simulation do not note it.
     """
 
     def __init__(
@@ -55,6 +57,7 @@ class FederatedRun:
         timeout: float | None = None,
         forgetful: bool = False,
         attendance: Attendance | None = None,
+        ask_egress: bool = False,
     ) -> None:
         self.grid = grid
         self.settings = settings
@@ -63,6 +66,7 @@ class FederatedRun:
         self._on_round = on_round
         self._timeout = timeout
         self._forgetful = forgetful
+        self._ask_egress = ask_egress
         self._participants = Participants()
         ask = partial(self._ask, note=False)
         self._handshake = Handshake(grid, self._participants, ask, attendance or Attendance())
@@ -87,7 +91,8 @@ class FederatedRun:
             # noise and recodings are computed for the nodes of the first round
             before_round=None if self.settings.dp or agreement else self._handshake.welcome,
         )
-        return replace(rounds.run(), joint=agreement.to_dict(asked) if agreement else None)
+        outcome = replace(rounds.run(), joint=agreement.to_dict(asked) if agreement else None)
+        return replace(outcome, egress=self._egress()) if self._ask_egress else outcome
 
     # ---- before the first round -----------------------------------------------------------------
 
@@ -109,6 +114,17 @@ class FederatedRun:
     def evaluate(self, number: int, nodes: Sequence[int], model: Aggregator) -> list[Reply]:
         """Ask nodes to score the global model."""
         return [_plain(reply) for reply in self._ask(number, MessageType.EVALUATE, nodes, model=model)]
+
+    # ---- after the last round -------------------------------------------------------------------
+
+    def _egress(self) -> dict[int, dict[str, int]]:
+        """What nodes say has left them in this run, by number; those that do not say it are missing."""
+        told: dict[int, dict[str, int]] = {}
+        content = wire.request_content(self.settings.rounds, wire.pack_arrays([]))
+        for reply in self._ask(self.settings.rounds, wire.TELL_EGRESS, self._participants.nodes, content, note=False):
+            with contextlib.suppress(UpdateRejectedError):
+                told[self._participants.numbers[reply.metadata.src_node_id]] = wire.read_egress(reply)
+        return told
 
     # ---- messages -------------------------------------------------------------------------------
 

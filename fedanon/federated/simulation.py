@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,7 +18,7 @@ from fedanon.data.schema import Unit
 from fedanon.errors import ConfigError
 from fedanon.federated import wire
 from fedanon.federated.server import FederatedRun
-from fedanon.federated.sources import n_parts, node_table
+from fedanon.federated.sources import data_of, n_parts, node_table, provenance
 from fedanon.joint.node import make_node
 from fedanon.learning.checkpoints import Checkpoints
 from fedanon.learning.malicious import BACKDOOR, Trigger, malicious_numbers, turn_malicious
@@ -25,17 +27,24 @@ from fedanon.learning.node import Node
 from fedanon.learning.rounds import RunResult
 from fedanon.learning.saved_model import write_model
 from fedanon.learning.settings import RunSettings
+from fedanon.models.assessment import calibration, group_labels
+from fedanon.models.assessment import subgroups as score_subgroups
 from fedanon.models.base import LocalState, Model, Parameters
+from fedanon.models.outcome_scores import all_scores
 from fedanon.models.scores import auc
+from fedanon.models.target import class_values
+from fedanon.types import FloatArray
 
+#: of several classes, what is scored over the test rows of all nodes together
+POOLED = ("auc", "auc_weighted", "f1_macro")
 Engine = Literal["local", "ray"]
 OnRound = Callable[[dict[str, Any]], None]
 
 
 @dataclass(frozen=True)
 class Simulation:
-    """Result of a simulated run: settings, curves, final scores, the nodes' metrics, who was malicious, and whether
-    people or records were counted."""
+    """Result of a simulated run: settings, curves, final scores, the nodes' metrics, who was malicious, whether people
+    or records were counted, and how the final model does in detail."""
 
     settings: RunSettings
     outcome: RunResult
@@ -43,10 +52,22 @@ class Simulation:
     seconds: float
     malicious: list[int] = field(default_factory=list)
     unit: Unit = "records"
+    details: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def outcome_kind(self) -> str:
+        """The kind of target: binary, multiclass or regression."""
+        return str(self.details["outcome"]["kind"])
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """Names and hashes of an own table; empty for a data set by name."""
+        data = data_of(self.settings)
+        return {} if isinstance(data, str) else dict(provenance(data))
 
     def write_model(self, folder: Path) -> Path:
         """Write the model, its card and its schema into a new folder."""
-        card = make_card(self.settings, self.outcome, security="simulated")
+        card = make_card(self.settings.published(), self.outcome, security="simulated")
         return write_model(folder, card, self.outcome.parameters, node_table(self.settings, 0).schema)
 
     def to_dict(self) -> dict[str, Any]:
@@ -61,11 +82,13 @@ class Simulation:
         return {
             "engine": self.engine,
             "version": __version__,
-            "settings": wire.encode_settings(self.settings),
+            "settings": wire.encode_settings(self.settings.published()),
+            **({"data": self.data} if self.data else {}),
             **{name: value for name, value in last.items() if name != "round"},
             **metrics,
             "linkage": metrics.get("linkage_expected_share"),
             "counted": self.unit,
+            **self.details,
             "n_train": sum(sizes),
             "n_test": sum(f.n_test for f in facts.values()),
             "facts": {str(number): facts[number].to_dict() for number in sorted(facts)},
@@ -81,7 +104,12 @@ class Simulation:
 
 
 def simulate(
-    settings: RunSettings, *, engine: Engine = "local", checkpoints: Path | None = None, on_round: OnRound | None = None
+    settings: RunSettings,
+    *,
+    engine: Engine = "local",
+    checkpoints: Path | None = None,
+    on_round: OnRound | None = None,
+    subgroups: Sequence[str] = (),
 ) -> Simulation:
     """Run a federation on this machine.
 
@@ -91,15 +119,20 @@ def simulate(
     engine : 'local' (in-process, reproducible) or 'ray' (Flower's simulation engine).
     checkpoints : folder in which every round is kept; a killed run goes on from there.
     on_round : called with the scores of every evaluated round.
+    subgroups : categorical columns; the final model is also scored for each of their values.
     """
     if settings.malicious and engine != "local":
         raise ConfigError("Malicious nodes are simulated by the engine 'local' only.")
     start = time.perf_counter()
     # a partition by a column has as many nodes as the column has values, whatever was asked for
-    settings = replace(settings, nodes=n_parts(settings))
+    settings = replace(_pinned(settings), nodes=n_parts(settings))
     nodes = [make_node(node_table(settings, i), settings, i) for i in range(settings.nodes)]
+    for column in subgroups:
+        group_labels(nodes[0].test_table, column)  # one that does not fit is reported before anything is run
     if engine == "local":
-        return simulate_nodes(nodes, settings, checkpoints=checkpoints, on_round=on_round, start=start)
+        return simulate_nodes(
+            nodes, settings, checkpoints=checkpoints, on_round=on_round, start=start, subgroups=subgroups
+        )
     from fedanon.federated.engines import run_with_ray
 
     store, test = _store(checkpoints), PooledTest(nodes)
@@ -110,7 +143,8 @@ def simulate(
             grid, settings, checkpoints=store, score=test.scores, on_round=on_round, forgetful=True
         ),
     )
-    return Simulation(settings, outcome, engine, time.perf_counter() - start, unit=nodes[0].unit)
+    details = test.details(outcome.parameters, subgroups)
+    return Simulation(settings, outcome, engine, time.perf_counter() - start, unit=nodes[0].unit, details=details)
 
 
 def simulate_nodes(
@@ -120,6 +154,7 @@ def simulate_nodes(
     checkpoints: Path | None = None,
     on_round: OnRound | None = None,
     start: float | None = None,
+    subgroups: Sequence[str] = (),
 ) -> Simulation:
     """Run a federation of nodes of this process, numbered as they stand; some turn malicious if the run has such.
 
@@ -140,7 +175,17 @@ def simulate_nodes(
     grid = LocalGrid(client_app(prepared=nodes), settings, len(nodes))
     run = FederatedRun(grid, settings, checkpoints=_store(checkpoints), score=test.scores, on_round=on_round)
     outcome = run.run()
-    return Simulation(settings, outcome, "local", time.perf_counter() - begun, numbers, nodes[0].unit)
+    details = test.details(outcome.parameters, subgroups)
+    return Simulation(settings, outcome, "local", time.perf_counter() - begun, numbers, nodes[0].unit, details)
+
+
+def _pinned(settings: RunSettings) -> RunSettings:
+    """The settings with the hash of an own table, so that a changed one does not go on from an old checkpoint."""
+    data = data_of(settings)
+    if isinstance(data, str):
+        return settings
+    text = json.dumps(dict(provenance(data)), sort_keys=True)
+    return replace(settings, source={**settings.source, "sha256": hashlib.sha256(text.encode()).hexdigest()})
 
 
 def _store(folder: Path | None) -> Checkpoints | None:
@@ -155,6 +200,7 @@ class PooledTest:
         self.features = np.concatenate([features for features, _ in tests])
         self._truth = np.concatenate([truth for _, truth in tests])
         self._model: Model = nodes[0].model
+        self._nodes = nodes
         self._state = LocalState()
         self._triggered: NDArray[np.float32] | None = None
         self._triggered_state = LocalState()
@@ -164,13 +210,37 @@ class PooledTest:
         self._triggered = trigger.stamped(self.features[self._truth == 0])
 
     def scores(self, parameters: Parameters) -> dict[str, float]:
-        """The AUC over all test rows, and the share of the triggered ones that are called positive.
+        """What needs all test rows together, such as the AUC, and the share of triggered ones that are called positive.
 
         ``parameters`` are what a node is sent in every evaluated round.
         """
-        probability = self._model.predict_proba(parameters, self.features, state=self._state)
-        scores = {"auc_pooled": auc(self._truth, probability)}
+        scores = self._pooled(self._model.predict_proba(parameters, self.features, state=self._state))
         if self._triggered is not None:
             called = self._model.predict_proba(parameters, self._triggered, state=self._triggered_state)
             scores["backdoor_rate"] = float((called >= 0.5).mean())
         return scores
+
+    def _pooled(self, predicted: FloatArray) -> dict[str, float]:
+        """Of a number nothing: what nodes report pools exactly."""
+        outcome = self._nodes[0].outcome
+        if outcome.kind == "binary":
+            return {"auc_pooled": auc(self._truth, predicted)}
+        names = POOLED if outcome.kind == "multiclass" else ()
+        found = all_scores(outcome, self._truth, predicted)
+        return {f"{name}_pooled": found[name] for name in names}
+
+    def details(self, parameters: Parameters, columns: Sequence[str]) -> dict[str, Any]:
+        """What is predicted, whether the final model is right as often as it says, and its scores by subgroup."""
+        node = self._nodes[0]
+        schema, outcome = node.schema, node.outcome
+        predicted = self._model.predict_proba(parameters, self.features)
+        found: dict[str, Any] = {
+            "outcome": {"column": schema.target, "kind": outcome.kind, "classes": list(class_values(schema))},
+            "calibration": calibration(outcome, self._truth, predicted, schema),
+        }
+        if columns:
+            tables = [node.test_table for node in self._nodes]
+            found["subgroups"] = score_subgroups(
+                outcome, self._truth, predicted, tables, columns, unit=node.unit_length
+            )
+        return found

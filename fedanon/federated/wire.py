@@ -19,17 +19,22 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from fedanon._version import __version__
-from fedanon.errors import UpdateRejectedError
+from fedanon.data.schema import Unit
+from fedanon.errors import ConfigError, UpdateRejectedError
 from fedanon.fields import build, stored_text, takes_table
-from fedanon.learning.node import EVALUATION_SCORES, REPORTED_METRICS, NodeFacts
+from fedanon.learning.node import REPORTED_METRICS, NodeFacts, evaluation_scores
 from fedanon.learning.private_scores import HISTOGRAM
 from fedanon.learning.settings import RunSettings
+from fedanon.models.outcome import BINARY, Outcome
 
 ARRAYS, CONFIG, METRICS = "arrays", "config", "metrics"
 ROUND, WEIGHT = "round", "num-examples"
-FACT_NUMBERS = ("width", "n_train", "n_test")
+FACT_NUMBERS = ("width", "n_train", "n_test", "classes")
+#: what a node counts of what has left it in a run, at the end of which it is asked
+EGRESS = ("releases", "facts", "updates", "evaluations", "counts", "refusals", "bytes")
 #: messages of joint anonymization: who takes part, and queries for counts
 JOIN, COUNT = "query.join", "query.count"
+TELL_EGRESS = "query.egress"
 MAX_ARRAYS = 100_000
 MAX_BYTES = 256 * 2**20
 
@@ -112,10 +117,11 @@ def reply_update(message: Message, arrays: Sequence[NDArray[Any]], n_examples: i
     return Message(RecordDict({ARRAYS: pack_arrays(arrays), METRICS: metrics}), reply_to=message)
 
 
-def reply_scores(message: Message, scores: Mapping[str, Any], n_examples: int) -> Message:
-    """A node's evaluation: only whitelisted numbers pass, and a histogram of whole numbers."""
+def reply_scores(message: Message, scores: Mapping[str, Any], n_examples: int, outcome: Outcome = BINARY) -> Message:
+    """A node's evaluation: only the numbers agreed on for its target pass, and a histogram of whole numbers."""
+    agreed = evaluation_scores(outcome)
     allowed: dict[str, Any] = {
-        name: float(value) for name, value in scores.items() if name in EVALUATION_SCORES and np.isfinite(value)
+        name: float(value) for name, value in scores.items() if name in agreed and np.isfinite(value)
     }
     if HISTOGRAM in scores:
         allowed[HISTOGRAM] = [int(count) for count in scores[HISTOGRAM]]
@@ -124,7 +130,8 @@ def reply_scores(message: Message, scores: Mapping[str, Any], n_examples: int) -
 
 def reply_facts(message: Message, facts: NodeFacts, number: int) -> Message:
     """What a node reports before the first round."""
-    texts = ConfigRecord({"schema": facts.schema_sha256, "version": facts.version, "number": number})
+    known: dict[str, str | int] = {"schema": facts.schema_sha256, "version": facts.version, "number": number}
+    texts = ConfigRecord({**known, "counted": facts.counted})
     numbers = {name: getattr(facts, name) for name in FACT_NUMBERS}
     measures = {name: facts.measures[name] for name in REPORTED_METRICS if name in facts.measures}
     finite = {name: float(value) for name, value in (numbers | measures).items() if np.isfinite(value)}
@@ -137,13 +144,28 @@ def read_facts(message: Message) -> tuple[int, NodeFacts]:
         config, metrics = message.content[CONFIG], message.content[METRICS]
         number = config["number"]
         sizes = {name: int(metrics[name]) for name in FACT_NUMBERS}  # type: ignore[arg-type]
+        Outcome(sizes["classes"])
         measures = {name: float(metrics[name]) for name in REPORTED_METRICS if name in metrics}  # type: ignore[arg-type]
-        facts = NodeFacts(str(config["schema"]), str(config["version"]), measures=measures, **sizes)
-    except (KeyError, TypeError, ValueError, OverflowError):
+        counted: Unit = "people" if config.get("counted") == "people" else "records"
+        facts = NodeFacts(str(config["schema"]), str(config["version"]), measures=measures, counted=counted, **sizes)
+    except (KeyError, TypeError, ValueError, OverflowError, ConfigError):
         raise UpdateRejectedError("its facts cannot be read") from None
     if not isinstance(number, int) or facts.n_train < 1 or facts.n_train > 10**8:
         raise UpdateRejectedError("its facts are out of bounds")
     return number, facts
+
+
+def reply_egress(message: Message, told: Mapping[str, int]) -> Message:
+    """What has left a node in a run: numbers alone."""
+    return Message(RecordDict({METRICS: MetricRecord({name: int(told[name]) for name in EGRESS})}), reply_to=message)
+
+
+def read_egress(message: Message) -> dict[str, int]:
+    """What a node says has left it, checked."""
+    found = read_metrics(message)
+    if set(found) != set(EGRESS) or any(type(n) is not int or not 0 <= n < 2**53 for n in found.values()):
+        raise UpdateRejectedError("what it says has left it is not the agreed numbers")
+    return {name: found[name] for name in EGRESS}
 
 
 def reply_join(

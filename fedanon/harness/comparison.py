@@ -77,7 +77,7 @@ def between(ours: pd.DataFrame, theirs: pd.DataFrame, *, tolerance: float = 0.0)
 # ---- Published numbers ---------------------------------------------------------------------------
 
 #: columns of a published table that say where a number stands; every other column is a metric
-COORDINATES = ("label", "dataset", "k", "model", "partition", "protocol", "strategy")
+COORDINATES = ("label", "dataset", "k", "model", "partition", "protocol", "strategy", "chain")
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ def read_published(entry: Mapping[str, Any], folder: Path) -> Published:
         raise ConfigError(f"a published table needs: {', '.join(missing)}.")
     path = folder / entry["file"]
     try:
-        table = pd.read_csv(path, dtype={"label": str, "model": str})
+        table = pd.read_csv(path, dtype={"label": str, "model": str, "chain": str})
     except (OSError, ValueError):
         raise ConfigError(f"the published table {entry['file']} cannot be read.") from None
     tolerances = {name: _tolerance(name, value) for name, value in entry.get("tolerance", {}).items()}

@@ -15,6 +15,7 @@ from fedanon.errors import ConfigError, DataError
 from fedanon.fields import build, default_of, with_current_names
 from fedanon.harness.cells import Cell
 from fedanon.harness.comparison import Published, read_published
+from fedanon.harness.own_data import with_source, without_places
 from fedanon.harness.tasks import TASKS
 from fedanon.harness.tasks.base import MethodTask, Task
 from fedanon.sdc.methods.base import Perturbative
@@ -98,9 +99,9 @@ def _experiment(content: dict[str, Any], text: str, name: str, folder: Path) -> 
         about=str(content.get("about", "")).strip(),
         baseline=str(content.get("baseline", "")),
         findings=tuple(str(finding).strip() for finding in content.get("findings", [])),
-        cells=tuple(cell for grid in grids for cell in expand({**defaults, **grid})),
+        cells=tuple(cell for grid in grids for cell in expand({**defaults, **grid}, folder)),
         published=published,
-        text=text,
+        text=without_places(text, [defaults, *grids]),
     )
 
 
@@ -111,7 +112,8 @@ def _experiment(content: dict[str, Any], text: str, name: str, folder: Path) -> 
 # perturbative ones, ``"mixed"`` those of them that also take categorical columns, ``"perturbative"`` those that
 # change values and run without settings; ``adjust`` lists those of the group that need settings. ``"sweeps"`` means
 # every method for numbers at several values (:mod:`fedanon.sdc.sweeps`), in all the ``variants`` listed. A list among
-# a method's settings is an axis too.
+# a method's settings is an axis too. ``data`` and ``schema`` name an own table in place of ``dataset``; a list of files
+# is one per node.
 
 
 #: keys of a grid that are not a parameter of its task
@@ -123,14 +125,14 @@ GROUPS = ("all", "mixed", "perturbative")
 SWEPT = "sweeps"
 
 
-def expand(grid: Mapping[str, Any]) -> list[Cell]:
-    """All cells of a grid, in the order of the file."""
+def expand(grid: Mapping[str, Any], folder: Path = Path()) -> list[Cell]:
+    """All cells of a grid, in the order of the file; ``folder`` is where an own table is looked for."""
     name = str(grid.get("name", "grid"))
     kind = grid.get("task")
     if not isinstance(kind, str):
         raise ConfigError(f"The grid {name!r} names no task. Tasks: {', '.join(TASKS.names())}.")
     task = TASKS[kind]
-    grid = with_current_names(task, grid)
+    grid = with_current_names(task, with_source(grid, task, folder))
     _refuse_unknown(name, set(grid) - OWN_KEYS, task)
     cells = []
     for method in _methods(name, task, grid):
@@ -175,6 +177,7 @@ def _is_in(group: str, method: type[Anonymizer], adjusted: bool) -> bool:
 def _refuse_unknown(grid: str, given: set[str], task: type[Task]) -> None:
     known = {entry.name for entry in fields(task)} - {"method", "method_settings", "seed"}
     unknown = sorted(given - known)
+    known = (known - {"source"}) | {"data", "schema"}
     if unknown:
         raise ConfigError(f"Grid {grid!r}: unknown key {', '.join(unknown)}. Known: {', '.join(sorted(known))}.")
 

@@ -40,14 +40,14 @@ def atomic_file(path: str | Path, *, mode: int = 0o666) -> Iterator[BufferedRand
             file.flush()
             os.fsync(file.fileno())
         draft.replace(path)
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
     except OSError as error:
         raise DataError(f"The file {path} cannot be written: {error.strerror or 'unknown reason'}.") from None
     finally:
         _discard(draft)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Make the new name survive a power cut, where the system lets a folder be synced."""
     if os.name == "nt":
         return

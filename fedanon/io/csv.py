@@ -21,18 +21,32 @@ from numpy.typing import NDArray
 from fedanon.data.readers import READERS
 from fedanon.data.schema import Schema
 from fedanon.errors import ConfigError, DataError
-from fedanon.io.dialect import AUTO, Dialect, comma_columns, find_encoding, find_line_end, find_separator, with_points
+from fedanon.io.dialect import (
+    AUTO,
+    Dialect,
+    comma_columns,
+    find_encoding,
+    find_line_end,
+    find_quoting,
+    find_separator,
+    with_points,
+)
 
 
 @READERS.register("csv")
-def read_csv(path: Path, schema: Schema | None, encoding: str) -> pd.DataFrame:
+def read_csv(path: Path, schema: Schema | None, encoding: str, *, header: bool = True) -> pd.DataFrame:
     """All columns of a CSV file; see :func:`fedanon.data.readers.read_table`."""
-    return read_with_dialect(path, schema, encoding)[0]
+    return read_with_dialect(path, schema, encoding, header=header)[0]
 
 
-def read_with_dialect(path: Path, schema: Schema | None, encoding: str) -> tuple[pd.DataFrame, Dialect]:
-    """All columns as text, numbers with a decimal point, and the dialect the file is written in."""
-    frame, dialect = _read(path, encoding, None)
+def read_with_dialect(
+    path: Path, schema: Schema | None, encoding: str, *, header: bool = True
+) -> tuple[pd.DataFrame, Dialect]:
+    """All columns as text, numbers with a decimal point, and the dialect the file is written in.
+
+    Without a ``header`` line the columns are called c1, c2 and so on.
+    """
+    frame, dialect = _read(path, encoding, None, header=header)
     commas = comma_columns(frame, schema, dialect.separator)
     for name in commas:
         frame[name] = with_points(frame[name])
@@ -56,14 +70,22 @@ def read_frame(path: str | Path, *, encoding: str = "utf-8", separator: str | No
     return _read(Path(path), encoding, separator)[0]
 
 
-def _read(path: Path, encoding: str, separator: str | None) -> tuple[pd.DataFrame, Dialect]:
+def _read(path: Path, encoding: str, separator: str | None, *, header: bool = True) -> tuple[pd.DataFrame, Dialect]:
     raw = read_raw(path, wide=_is_wide(encoding))
     data, encoding = _as_utf8(raw, path, encoding)
     if separator is None:
         separator = find_separator(data)
-    dialect = Dialect(separator=separator, encoding=encoding, line_end=find_line_end(data))
+    dialect = Dialect(
+        separator=separator,
+        encoding=encoding,
+        line_end=find_line_end(data),
+        quoting=find_quoting(data, separator),
+        header=header,
+    )
+    if not header:
+        data = _with_header(data, path, separator)
     names = read_header(data, path, separator)
-    data = check_fields(data, path, separator, len(names))
+    data = check_fields(data, path, separator, len(names), before=int(not header))
     try:
         frame = pd.read_csv(
             io.BytesIO(data),
@@ -198,11 +220,7 @@ def _refuse_binary(start: bytes, name: str) -> None:
 
 def read_header(data: bytes, path: Path, separator: str) -> list[str]:
     """The column names of a table; duplicates, empty names and too many of them are refused."""
-    text = io.StringIO(data[: 2 * MAX_LINE].decode(errors="ignore"), newline="")
-    try:
-        names = next(csv.reader(text, delimiter=separator, strict=True))
-    except csv.Error:
-        raise DataError(f"The file {path.name} has a damaged or unclosed quote in its first line.") from None
+    names = _first_record(data, path, separator)
     if len(names) > MAX_COLUMNS:
         raise DataError(f"The file {path.name} has {len(names)} columns; at most {MAX_COLUMNS} are read.")
     nameless = [i for i, name in enumerate(names, 1) if not name.strip()]
@@ -217,14 +235,29 @@ def read_header(data: bytes, path: Path, separator: str) -> list[str]:
     return names
 
 
-def check_fields(data: bytes, path: Path, separator: str, n_columns: int) -> bytes:
+def _first_record(data: bytes, path: Path, separator: str) -> list[str]:
+    text = io.StringIO(data[: 2 * MAX_LINE].decode(errors="ignore"), newline="")
+    try:
+        return next(csv.reader(text, delimiter=separator, strict=True))
+    except csv.Error:
+        raise DataError(f"The file {path.name} has a damaged or unclosed quote in its first line.") from None
+
+
+def _with_header(data: bytes, path: Path, separator: str) -> bytes:
+    """The text with a first line that calls the columns c1, c2 and so on."""
+    first = _first_record(data, path, separator)
+    return separator.join(f"c{i}" for i in range(1, len(first) + 1)).encode() + b"\n" + data
+
+
+def check_fields(data: bytes, path: Path, separator: str, n_columns: int, *, before: int = 0) -> bytes:
     """Refuse a table in which a row has too few or too many fields; returns the bytes to parse.
 
+    ``before`` is the number of lines in front that are not the file's.
     Without quotes a field ends at every separator, and all lines are counted at once; the line ends are then made
     alike. Otherwise every record is read.
     """
     if b'"' in data:
-        fields, lines = _fields_of_records(data, path, separator)
+        fields, lines = _fields_of_records(data, path, separator, before)
     else:
         data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         fields, lines = _fields_of_lines(data, separator, skip_empty=n_columns > 1)
@@ -233,8 +266,9 @@ def check_fields(data: bytes, path: Path, separator: str, n_columns: int) -> byt
     wrong = np.flatnonzero(fields != n_columns)
     if wrong.size:
         raise DataError(
-            f"The file {path.name} has {wrong.size} rows whose number of fields is not {n_columns}, as in the header; "
-            f"the first is line {lines[wrong[0]]} with {fields[wrong[0]]} fields."
+            f"The file {path.name} has {wrong.size} rows whose number of fields is not {n_columns}, as in the "
+            f"{'first line' if before else 'header'}; the first is line {lines[wrong[0]] - before} with "
+            f"{fields[wrong[0]]} fields."
         )
     return data
 
@@ -263,7 +297,9 @@ def _blocks(data: bytes) -> Iterator[NDArray[np.uint8]]:
         start = end
 
 
-def _fields_of_records(data: bytes, path: Path, separator: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _fields_of_records(
+    data: bytes, path: Path, separator: str, before: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Number of fields and first line number of every record, quotes observed."""
     reader = csv.reader(io.StringIO(data.decode(), newline=""), delimiter=separator, strict=True)
     counts, numbers, line = [], [], 1
@@ -274,7 +310,7 @@ def _fields_of_records(data: bytes, path: Path, separator: str) -> tuple[NDArray
                 numbers.append(line)
             line = reader.line_num + 1
     except csv.Error:
-        _refuse_quote(path, line)
+        _refuse_quote(path, line - before)
     return np.array(counts, dtype=np.int64), np.array(numbers, dtype=np.int64)
 
 

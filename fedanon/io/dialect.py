@@ -11,12 +11,12 @@ import csv
 import io
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import pandas as pd
 
-from fedanon.data.schema import Numeric, Schema
+from fedanon.data.schema import Schema, type_name
 from fedanon.errors import ConfigError, DataError
 
 SEPARATORS = (",", ";", "\t", "|")
@@ -26,6 +26,11 @@ AUTO = "auto"
 ENCODINGS = ("utf-8", "cp1252", "latin-1")
 #: records of the beginning by which a separator is judged
 SAMPLE = 20
+#: how fields are quoted, and how a person is told
+SOME_QUOTED, ALL_QUOTED = "some", "all"
+QUOTING = {SOME_QUOTED: "quotes where needed", ALL_QUOTED: "every field quoted"}
+#: what says how to read a file that was written
+WRITTEN = ("separator", "decimal", "encoding", "line_end", "quoting")
 
 
 @dataclass(frozen=True)
@@ -36,9 +41,13 @@ class Dialect:
     decimal: str = "."
     encoding: str = "utf-8"
     line_end: str = "\n"
+    quoting: str = SOME_QUOTED
+    header: bool = True
 
     def __post_init__(self) -> None:
         check_separator(self.separator)
+        if self.quoting not in QUOTING:
+            raise ConfigError(f"The 'quoting' parameter must be one of: {', '.join(QUOTING)}.")
         if self.decimal not in (".", ","):
             raise ConfigError("The 'decimal' parameter must be '.' or ','.")
         try:
@@ -48,18 +57,21 @@ class Dialect:
 
     def __str__(self) -> str:
         between = {"\t": "tab", " ": "blank"}.get(self.separator, f"'{self.separator}'")
-        comma = ", decimal comma" if self.decimal == "," else ""
-        return f"{self.encoding}, separator {between}{comma}"
+        mark = "decimal comma" if self.decimal == "," else "decimal point"
+        header = "header line" if self.header else "no header line"
+        return f"{self.encoding}, separator {between}, {mark}, {header}, {QUOTING[self.quoting]}"
 
     def to_dict(self) -> dict[str, str]:
-        """For the manifest."""
-        return asdict(self)
+        """For the manifest, of what is written: a release always has a header line."""
+        usual = {"quoting": SOME_QUOTED}
+        return {name: value for name in WRITTEN if (value := getattr(self, name)) != usual.get(name)}
 
     @classmethod
     def from_dict(cls, document: Any) -> Dialect:
         """The inverse of :meth:`to_dict`."""
         try:
-            return cls(**{entry.name: str(document[entry.name]) for entry in fields(cls)})
+            said = {"quoting": SOME_QUOTED, **document}
+            return replace(cls(), **{name: str(said[name]) for name in WRITTEN})  # type: ignore[arg-type]
         except (KeyError, TypeError, ConfigError):
             raise DataError("The dialect in the manifest cannot be read.") from None
 
@@ -68,11 +80,12 @@ class Dialect:
         if found is None:
             return []
         before, after = asdict(found), asdict(self)
-        return [
+        changed = [
             {"kind": kind.replace("_", " "), "from": before[kind], "to": after[kind]}
             for kind in ("encoding", "separator", "decimal", "line_end")
             if before[kind] != after[kind]
         ]
+        return changed if found.header else [*changed, {"kind": "header", "from": "-", "to": "c1, c2, ..."}]
 
 
 def check_separator(separator: str) -> None:
@@ -128,6 +141,35 @@ def find_line_end(data: bytes) -> str:
     return "\r\n" if data[: data.find(b"\n") + 1].endswith(b"\r\n") else "\n"
 
 
+def find_quoting(data: bytes, separator: str) -> str:
+    """Whether every field of the first lines is quoted."""
+    lines = [line for line in data[: 2**16].splitlines()[:SAMPLE] if line]
+    field = rb'"(?:[^"]|"")*"'
+    quoted = re.compile(field + b"(?:" + re.escape(separator).encode() + field + b")*")
+    return ALL_QUOTED if lines and all(map(quoted.fullmatch, lines)) else SOME_QUOTED
+
+
+_DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}")
+
+
+def lacks_header(frame: pd.DataFrame) -> bool:
+    """Whether the names of a table's columns look like one more record of it.
+
+    They do if some are numbers or dates like all the values below them, unless a column of such values has a name.
+    """
+    start = frame.head(50 * SAMPLE)
+    marked = {str(name): _is_measure(str(name)) for name in start.columns}
+    known = {str(name): start[name].dropna() for name in start.columns}
+    measures = {name: all(map(_is_measure, map(str, values))) for name, values in known.items() if len(values)}
+    return any(marked[name] and measures[name] for name in measures) and not any(
+        measures[name] and not marked[name] for name in measures
+    )
+
+
+def _is_measure(text: str) -> bool:
+    return is_number(text) or is_number(text, ",") or _DATE.fullmatch(text) is not None
+
+
 # ---- decimal commas ------------------------------------------------------------------------------
 
 _COMMA = r"[+-]?(?:\d+(?:,\d*)?|,\d+)(?:[eE][+-]?\d+)?"
@@ -163,7 +205,7 @@ def comma_columns(frame: pd.DataFrame, schema: Schema | None, separator: str) ->
 
 
 def _is_numeric(schema: Schema, name: str) -> bool:
-    return name in schema.names and isinstance(schema[name], Numeric)
+    return name in schema.names and type_name(schema[name]) == "numeric"
 
 
 def _mark(column: pd.Series[Any], tokens: set[str]) -> str:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import numpy as np
 import pandas as pd
 
 from fedanon.io.dialect import is_number
+from fedanon.types import AnyArray
 
 TRIGGERS = ("=", "+", "-", "@", "\t", "\r")
 
@@ -29,14 +33,28 @@ def guarded(frame: pd.DataFrame, decimal: str) -> tuple[pd.DataFrame, dict[str, 
     for i, name in enumerate(frame.columns):
         if pd.api.types.is_numeric_dtype(frame[name]):
             continue
-        texts = frame[name].map(lambda cell: guard(str(cell), decimal), na_action="ignore").to_numpy(dtype=object)
-        changed = int(sum(new != str(old) for new, old in zip(texts, frame[name], strict=True) if isinstance(new, str)))
+        texts = frame[name].map(str, na_action="ignore").to_numpy(dtype=object)
+        safe, changed = _changed(texts, lambda text: guard(text, decimal))
         counts |= {str(name): changed} if changed else {}
-        result.isetitem(i, texts)
+        result.isetitem(i, safe)
     return result, counts, [str(name) for name in frame.columns if guard(str(name), decimal) != name]
 
 
 def unguarded(frame: pd.DataFrame) -> pd.DataFrame:
     """The inverse of :func:`guarded`, of a frame of texts."""
-    columns = {unguard(str(name)): frame[name].map(unguard, na_action="ignore") for name in frame.columns}
+    columns = {}
+    for name in frame.columns:
+        plain, changed = _changed(frame[name].to_numpy(dtype=object), unguard)
+        columns[unguard(str(name))] = pd.Series(plain, frame.index, frame[name].dtype) if changed else frame[name]
     return pd.DataFrame(columns, index=frame.index)
+
+
+def _changed(texts: AnyArray, change: Callable[[str], str]) -> tuple[AnyArray, int]:
+    """The texts, each value changed once, and how many cells differ; what is missing stays."""
+    codes, values = pd.factorize(texts)
+    new = np.array([change(value) for value in values], dtype=object)
+    differs = np.array([old != text for old, text in zip(values, new, strict=True)], dtype=bool)
+    if not differs.any():
+        return texts, 0
+    rows = (codes >= 0) & differs[codes]
+    return np.where(rows, new[codes], texts), int(rows.sum())

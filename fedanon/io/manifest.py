@@ -14,8 +14,7 @@ from typing import Any
 from fedanon.data.schema import MAX_BYTES, Schema
 from fedanon.errors import DataError
 from fedanon.io.dialect import Dialect, dialect_of
-from fedanon.io.outputs import MANIFEST, manifest_path
-from fedanon.io.parquet import is_parquet
+from fedanon.io.outputs import MANIFEST, manifest_path, release_kind
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,7 @@ class Manifest:
     def expected_sha256(self) -> str:
         """Hash of the file that was written."""
         try:
-            return str(self.document["parquet_sha256" if is_parquet(self.release) else "csv_sha256"])
+            return str(self.document[f"{release_kind(self.release)}_sha256"])
         except KeyError:
             raise DataError(f"The manifest {self.path.name} cannot be read.") from None
 
@@ -80,8 +79,12 @@ class Manifest:
 
     @property
     def dialect(self) -> Dialect | None:
-        """How the CSV file is written; None if a Parquet file is described."""
-        return dialect_of(self.document) if "parquet_sha256" not in self.document else None
+        """How the CSV file is written; None if a file of another format is described."""
+        return dialect_of(self.document) if "csv_sha256" in self.document or not self._says_format else None
+
+    @property
+    def _says_format(self) -> bool:
+        return any(f"{kind}_sha256" in self.document for kind in ("parquet", "xlsx", "ndjson"))
 
     @property
     def formula_guard(self) -> bool:
@@ -108,6 +111,13 @@ class Manifest:
     def keeps_order(self) -> bool:
         """Whether the rows are in the order of the original, as they always were in version 0.1."""
         return self.shows_records and self.document.get("row_order", "kept") == "kept"
+
+    @property
+    def masked(self) -> list[str]:
+        """The columns that a chain of steps changed although the schema does not call them quasi-identifiers."""
+        parameters = self.provenance.get("parameters")
+        found = parameters.get("masked", []) if isinstance(parameters, dict) else []
+        return [str(name) for name in found] if isinstance(found, list) else []
 
     @cached_property
     def schema(self) -> Schema | None:

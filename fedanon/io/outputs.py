@@ -11,9 +11,15 @@ from fedanon.errors import ConfigError
 
 MANIFEST = ".manifest.json"
 #: the endings of a released table
-RELEASES = (".csv", ".tsv", ".txt", ".parquet")
+RELEASES = (".csv", ".tsv", ".txt", ".parquet", ".xlsx", ".ndjson")
 #: what a refusal says of endings that are not written
-ADVICE = {".xlsx": " A spreadsheet opens .csv.", ".xls": " A spreadsheet opens .csv."}
+ADVICE = {".xls": " Excel opens .xlsx.", ".xlsm": " Excel opens .xlsx."}
+
+
+def release_kind(path: str | Path) -> str:
+    """The format of a released file by its name: parquet, xlsx, ndjson, else csv."""
+    ending = Path(path).suffix.lower().removeprefix(".")
+    return ending if ending in ("parquet", "xlsx", "ndjson") else "csv"
 
 
 def manifest_path(path: str | Path) -> Path:

@@ -10,9 +10,11 @@ from typing import Any, BinaryIO
 import numpy as np
 import pandas as pd
 
+from fedanon.data.cells import cell_texts
+from fedanon.data.columns import is_recoded
 from fedanon.data.hierarchy import ROOT
 from fedanon.data.readers import READERS
-from fedanon.data.schema import Attribute, Categorical, FreeText, Numeric, Schema
+from fedanon.data.schema import Attribute, Categorical, FreeText, Numeric, Role, Schema, type_name
 from fedanon.data.table import MissingPolicy, Table, check_columns, check_people, check_values
 from fedanon.errors import ConfigError, DataError, SchemaError
 from fedanon.io.parquet import (
@@ -84,6 +86,13 @@ class ParquetSource:
     def _column(self, attribute: Attribute) -> pd.Series[Any]:
         return self.frame(Schema((attribute,)))[attribute.name]
 
+    @property
+    def passes_columns(self) -> bool:
+        """Whether the columns that are carried along are published as they are in the file."""
+        return not self.schema.needs_key and not any(
+            is_recoded(a) for a in self.schema.attributes if a.role is not Role.QUASI_IDENTIFYING
+        )
+
     def frame(self, schema: Schema) -> pd.DataFrame:
         """The columns of ``schema``, which declares some of the file's."""
         categories = {a.name for a in schema.attributes if isinstance(a, Categorical)}
@@ -94,6 +103,8 @@ class ParquetSource:
 
         Quasi-identifiers are texts as in :meth:`Release.to_frame`; other columns keep their types.
         """
+        if not self.passes_columns:
+            raise ConfigError("Columns that a key or a rule changes cannot pass by; read the whole file instead.")
         if release.in_group_order:
             raise ConfigError("Rows in another order cannot have other columns pass by them; use a CSV file.")
         parts = self._published(release)
@@ -139,7 +150,8 @@ def read_parquet(path: Path, schema: Schema | None, encoding: str) -> pd.DataFra
 def _texts(release: Release) -> Mapping[str, Any]:
     """For every quasi-identifier the text of each cell, and that of a suppressed row last."""
     arrow = pyarrow()
-    return {name: arrow.array(np.append(cells.texts(), ROOT), arrow.string()) for name, cells in release.cells.items()}
+    texts = {name: cell_texts(cells, release.schema[name]) for name, cells in release.cells.items()}
+    return {name: arrow.array(np.append(text, ROOT), arrow.string()) for name, text in texts.items()}
 
 
 def _state(path: Path) -> tuple[int, int]:
@@ -152,6 +164,8 @@ def _check_types(types: Mapping[str, Any], schema: Schema) -> None:
     for attribute in (*schema.quasi_identifiers, *([schema[schema.weight]] if schema.weight else [])):
         kind = types[attribute.name]
         if is_text(kind) or is_number(kind):
+            continue
+        if type_name(attribute) == "date" and (pyarrow().types.is_date(kind) or pyarrow().types.is_timestamp(kind)):
             continue
         if isinstance(attribute, Numeric) or pyarrow().types.is_nested(kind):
             wanted = "numbers" if isinstance(attribute, Numeric) else "values of a taxonomy"

@@ -1,4 +1,4 @@
-"""A release on disk: a CSV or Parquet file and beside it a manifest that says how it came about.
+"""A release on disk: a CSV, Excel, Parquet or NDJSON file and beside it a manifest that says how it came about.
 
 The manifest is for the steward, not for the public: with the seed, random noise could be drawn again and taken off.
 There is no clock in either file. The rows are in random order unless their order is kept.
@@ -9,8 +9,8 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
@@ -18,17 +18,20 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fedanon.data.hierarchy import ROOT
+from fedanon.data.hierarchy import MISSING, ROOT
 from fedanon.data.schema import Numeric, Schema, type_name
 from fedanon.data.schema_toml import schema_toml
 from fedanon.data.table import Table, texts
 from fedanon.errors import ConfigError, DataError, SchemaError
 from fedanon.io.atomic import atomic_file, atomic_write
 from fedanon.io.csv import read_frame
-from fedanon.io.dialect import AUTO, Dialect, has_comma_cells, with_commas, with_points
+from fedanon.io.dialect import ALL_QUOTED, AUTO, Dialect, has_comma_cells, with_commas, with_points
+from fedanon.io.excel import read_excel, write_excel
+from fedanon.io.fhir_release import read_resources, write_resources
 from fedanon.io.formula_guard import guarded, unguarded
 from fedanon.io.manifest import Manifest
 from fedanon.io.outputs import manifest_path as manifest_path
+from fedanon.io.outputs import release_kind
 from fedanon.io.parquet import batches, column_types, is_parquet, plain_columns, read_columns, write_frame
 from fedanon.io.row_order import random_order, write_row_key
 from fedanon.release.gate import verify
@@ -53,10 +56,11 @@ class FileForm:
     ----------
     dialect : of a CSV file.
     found : the dialect of the CSV file the table was read from, so that the manifest can say what differs.
-    formula_guard : whether text that a spreadsheet would run gets an apostrophe in front, in a CSV file.
+    formula_guard : whether text that a spreadsheet would run gets an apostrophe in front, in a CSV or Excel file.
     keep_order : whether the rows are in the order of the table, which may say who is who; else it is random.
     row_key : where to write which original row every released row shows, for the steward alone.
     order : this order of the rows, instead of a random one.
+    announce : called with the text of the manifest before the file takes its name, by a ledger that must know first.
     with_schema : whether the manifest holds the schema, without the values of columns that are dropped or passed
         through; not where its ranges were read off the data.
     """
@@ -68,6 +72,7 @@ class FileForm:
     row_key: Path | None = None
     order: IndexArray | None = None
     with_schema: bool = True
+    announce: Callable[[str], None] | None = None
 
     def order_of(self, release: Release) -> IndexArray | None:
         """The order of the rows that are written; None keeps that of the release."""
@@ -102,7 +107,8 @@ def write_release(
     ----------
     release : what is published.
     table : what it was made from.
-    path : the file; Parquet if its name ends in .parquet, else CSV. An older one is replaced.
+    path : the file; Parquet, Excel or FHIR resources by its ending (.parquet, .xlsx, .ndjson), else CSV. An older one
+        is replaced.
     form : how it is written; by default as UTF-8 with commas, its rows in random order.
     source : where ``table`` was read from, if it holds only some of the columns.
 
@@ -111,17 +117,15 @@ def write_release(
     The path of the file. A manifest beside it means that both were written whole.
     """
     path, form = Path(path), form or FileForm()
+    table.refuse_without_key()
     verify(release, table)
-    kind = "parquet" if is_parquet(path) else "csv"
+    kind = release_kind(path)
     order, changes = form.order_of(release), list[dict[str, Any]]()
     with atomic_file(path) as file:
         if source is not None:
             source.write_published(release, file, order)
-        elif kind == "parquet":
-            write_frame(file, _ordered(release, order))
         else:
-            data, changes = _csv_bytes(_ordered(release, order), release.schema, form)
-            file.write(data)
+            changes = _write_frame(file, _ordered(release, order), release.schema, form, kind)
         file.seek(0)
         digest = hashlib.file_digest(file, "sha256").hexdigest()
         described = release if source is None else source.widened(release, table)
@@ -130,6 +134,8 @@ def write_release(
         _forget(manifest_path(path))
         if form.row_key is not None:
             write_row_key(form.row_key, np.arange(len(release)) if order is None else order, digest)
+        if form.announce is not None:
+            form.announce(text)
     atomic_write(manifest_path(path), text)
     return path
 
@@ -143,7 +149,9 @@ def _written(release: Release, form: FileForm, kind: str) -> dict[str, Any]:
     """How the file is written, which reading it needs to know."""
     kept = "grouped" if release.in_group_order else "kept"
     facts: dict[str, Any] = {"row_order": kept if form.keep_order else "shuffled"}
-    return facts | ({"dialect": form.dialect.to_dict(), "formula_guard": form.formula_guard} if kind == "csv" else {})
+    if kind in ("csv", "xlsx"):
+        facts["formula_guard"] = form.formula_guard
+    return facts | ({"dialect": form.dialect.to_dict()} if kind == "csv" else {})
 
 
 def _manifest_text(document: dict[str, Any], schema: Schema, form: FileForm) -> str:
@@ -171,7 +179,35 @@ def manifest(release: Release, table: Table) -> dict[str, Any]:
         "missing": table.missing,
         "columns": [{"name": a.name, "role": str(a.role), "type": type_name(a)} for a in release.schema.attributes],
         "schema_sha256": release.schema.sha256,
+        **({"key_fingerprint": table.key_fingerprint} if table.key_fingerprint else {}),
     }
+
+
+def _write_frame(
+    file: BinaryIO, frame: pd.DataFrame, schema: Schema, form: FileForm, kind: str
+) -> list[dict[str, Any]]:
+    """Write the published rows in a format; returns what was changed in them that the method did not change."""
+    if kind == "parquet":
+        write_frame(file, frame)
+    elif kind == "ndjson":
+        write_resources(file, frame, schema)
+    elif kind == "xlsx":
+        guarded_frame, changes = _guarded(frame, form, ".")
+        write_excel(file, guarded_frame)
+        return changes
+    else:
+        data, changes = _csv_bytes(frame, schema, form)
+        file.write(data)
+        return changes
+    return []
+
+
+def _guarded(frame: pd.DataFrame, form: FileForm, decimal: str) -> tuple[pd.DataFrame, list[dict[str, Any]]]:
+    """The rows made harmless to a spreadsheet, if that is wanted, and what was changed."""
+    if not form.formula_guard:
+        return frame, []
+    frame, cells, names = guarded(frame, decimal)
+    return frame, [{"kind": "formula guard", "cells": cells, "names": names}] if cells or names else []
 
 
 def _csv_bytes(frame: pd.DataFrame, schema: Schema, form: FileForm) -> tuple[bytes, list[dict[str, Any]]]:
@@ -182,12 +218,9 @@ def _csv_bytes(frame: pd.DataFrame, schema: Schema, form: FileForm) -> tuple[byt
         for i, name in enumerate(frame.columns):
             if isinstance(schema[name], Numeric) or pd.api.types.is_float_dtype(frame[name]):
                 frame.isetitem(i, with_commas(frame[name].astype(object)).to_numpy(dtype=object))
-    if form.formula_guard:
-        frame, cells, names = guarded(frame, dialect.decimal)
-        if cells or names:
-            changes.append({"kind": "formula guard", "cells": cells, "names": names})
+    frame, guard = _guarded(frame, form, dialect.decimal)
     try:
-        return _csv_text(frame, dialect).encode(dialect.encoding), changes
+        return _csv_text(frame, dialect).encode(dialect.encoding), [*changes, *guard]
     except UnicodeEncodeError:
         raise DataError(
             f"The release has characters that {dialect.encoding} does not have; choose another encoding for the "
@@ -196,7 +229,8 @@ def _csv_bytes(frame: pd.DataFrame, schema: Schema, form: FileForm) -> tuple[byt
 
 
 def _csv_text(frame: pd.DataFrame, dialect: Dialect) -> str:
-    text = frame.to_csv(index=False, sep=dialect.separator, lineterminator=dialect.line_end)
+    quoting: Any = csv.QUOTE_ALL if dialect.quoting == ALL_QUOTED else csv.QUOTE_MINIMAL
+    text = frame.to_csv(index=False, sep=dialect.separator, lineterminator=dialect.line_end, quoting=quoting)
     # the writer leaves a carriage return bare, which readers take for the end of a line
     if "\r" in text.replace("\r\n", "") or (dialect.line_end == "\n" and "\r" in text):
         return frame.to_csv(index=False, sep=dialect.separator, lineterminator=dialect.line_end, quoting=csv.QUOTE_ALL)
@@ -233,24 +267,51 @@ def read_release(
     """
     names = tuple(a.name for a in schema.quasi_identifiers)
     columnar = is_parquet(path)
+    manifest = manifest or Manifest.beside(Path(path))
     if columnar and also is ALL:
         also = plain_columns(Path(path))
-    frame = _read_parquet(Path(path), schema, {*names, *also}) if columnar else _read_csv(Path(path), schema, manifest)
+    wanted = {*names, *also, schema.pseudonym or ""}
+    frame = _read_parquet(Path(path), schema, wanted) if columnar else _read_texts(Path(path), schema, manifest)
+    schema, frame = _with_masked(schema, frame, [] if manifest is None else manifest.masked)
     _refuse_empty(frame, names)
     hidden = _hidden(frame, names)
     blank = _blank_rows(Path(path), schema, hidden) if columnar else frame.drop(columns=list(names)).isna().all(axis=1)
     return FileView.from_texts(schema, frame, hidden & np.asarray(blank, dtype=bool))
 
 
-def _read_csv(path: Path, schema: Schema, manifest: Manifest | None) -> pd.DataFrame:
-    manifest = manifest or Manifest.beside(path)
-    dialect = None if manifest is None else manifest.dialect
+def published_texts(path: Path, dialect: Dialect | None) -> pd.DataFrame:
+    """All cells of a released file that is not Parquet, as text."""
+    kind = release_kind(path)
+    if kind == "ndjson":
+        return read_resources(path)
+    if kind == "xlsx":
+        frame = read_excel(path, None, AUTO)
+        return pd.DataFrame({name: texts(frame[name]) for name in frame.columns})
     encoding, separator = (AUTO, None) if dialect is None else (dialect.encoding, dialect.separator)
-    frame = read_frame(path, encoding=encoding, separator=separator)
+    return read_frame(path, encoding=encoding, separator=separator)
+
+
+def _with_masked(schema: Schema, frame: pd.DataFrame, masked: Sequence[str]) -> tuple[Schema, pd.DataFrame]:
+    """Read columns that were changed, though they are no quasi-identifiers: noise leaves a range, '*' says nothing."""
+    quasi = {a.name for a in schema.quasi_identifiers}
+    changed = {}
+    for name in (name for name in masked if name not in quasi and name in frame):
+        frame = frame.assign(**{name: frame[name].mask(frame[name].isin([ROOT, MISSING]))})
+        attribute, values = schema[name], pd.to_numeric(frame[name], errors="coerce")
+        if isinstance(attribute, Numeric) and values.notna().any():
+            low, high = min(attribute.low, float(values.min())), max(attribute.high, float(values.max()))
+            changed[name] = replace(attribute, low=low, high=high, integer=False, hierarchy=None, rule=None)
+    return schema.replacing(*changed.values()), frame
+
+
+def _read_texts(path: Path, schema: Schema, manifest: Manifest | None) -> pd.DataFrame:
+    dialect = None if manifest is None else manifest.dialect
+    frame = published_texts(path, dialect)
     if manifest is not None and manifest.formula_guard:
         frame = unguarded(frame)
     _check_published(list(frame.columns), schema)
-    commas = has_comma_cells(frame, schema) if dialect is None else dialect.decimal == ","
+    is_open = dialect is None and release_kind(path) == "csv"
+    commas = has_comma_cells(frame, schema) if is_open else dialect is not None and dialect.decimal == ","
     return pd.DataFrame(
         {n: with_points(frame[n]) if commas and isinstance(schema[n], Numeric) else frame[n] for n in schema.published}
     )
@@ -268,7 +329,7 @@ def _check_published(names: Sequence[str], schema: Schema) -> None:
     absent = [name for name in schema.published if name not in names]
     if absent:
         raise SchemaError(f"The release lacks {len(absent)} columns of the schema: {', '.join(absent[:10])}.")
-    leaked = [name for name in schema.identifying if name in names]
+    leaked = [name for name in schema.identifying if name in names and name != schema.pseudonym]
     if leaked:
         raise SchemaError(f"The file holds identifying columns, so it is no release: {', '.join(leaked[:10])}.")
     extra = len(names) - len(schema.published)

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedanon.data.hierarchy import MISSING, Hierarchy
-from fedanon.data.schema import Numeric, Schema
+from fedanon.data.schema import Categorical, Numeric, Schema
 from fedanon.data.table import Table
-from fedanon.errors import UpdateRejectedError
+from fedanon.errors import ConfigError, UpdateRejectedError
 from fedanon.types import FloatArray, IntArray
 
 #: number of bins of a numeric column that has more than a few whole numbers as values
@@ -103,6 +103,12 @@ def _check_tree(parent: IntArray, first: IntArray, last: IntArray, n_leaves: int
 
 def make_axes(schema: Schema) -> list[Axis]:
     """The axes of a schema's quasi-identifiers, in order."""
+    ruled = [a.name for a in schema.quasi_identifiers if isinstance(a, Categorical) and a.rule is not None]
+    if ruled:
+        raise ConfigError(
+            "Methods that nodes run together need taxonomies that list every value; those of these columns are rules: "
+            f"{', '.join(ruled)}. List their values, or let each node anonymize alone."
+        )
     return [
         _numeric_axis(a) if isinstance(a, Numeric) else _taxonomy_axis(a.hierarchy) for a in schema.quasi_identifiers
     ]

@@ -25,6 +25,7 @@ from functools import lru_cache
 import numpy as np
 
 from fedanon.errors import ConfigError
+from fedanon.privacy.accounting.noise import SecureNoise
 from fedanon.types import CountArray, WordArray
 
 #: far above the error of the transforms, far below any failure probability worth stating
@@ -49,11 +50,7 @@ def check_opendp() -> None:
 def add_noise(counts: CountArray, scale: float) -> CountArray:
     """Counts with independent discrete Laplace noise from OpenDP's sampler."""
     check_opendp()
-    import opendp.prelude as dp
-
-    dp.enable_features("contrib")
-    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
-    return np.array((space >> dp.m.then_laplace(scale=scale))(counts.tolist()), dtype=np.int64)
+    return SecureNoise().discrete_laplace(counts, scale)
 
 
 # ---- shares of noise -----------------------------------------------------------------------------

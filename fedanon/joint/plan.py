@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fedanon.data.cells import Cells, Intervals, Nodes
+from fedanon.data.cells import Cells, Intervals, Nodes, as_written
 from fedanon.data.groups import SUPPRESSED, Groups
 from fedanon.data.hierarchy import MISSING
 from fedanon.data.schema import Categorical, Numeric
@@ -79,7 +79,8 @@ class Plan:
 
     def cells(self, attributes: Sequence[Numeric | Categorical]) -> dict[str, Cells]:
         """The cells that every class publishes: intervals and taxonomy nodes over its box."""
-        return {a.name: _cells(a, self.low[:, i], self.high[:, i]) for i, a in enumerate(attributes)}
+        boxes = ((a, _cells(a, self.low[:, i], self.high[:, i])) for i, a in enumerate(attributes))
+        return {a.name: as_written(cells, a) for a, cells in boxes}
 
 
 def _cells(attribute: Numeric | Categorical, low: IntArray, high: IntArray) -> Cells:

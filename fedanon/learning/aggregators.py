@@ -147,7 +147,7 @@ class TreeAggregator(Aggregator):
 
     def __init__(self, model: Model, width: int, strategy: Strategy, *, max_move: float = MAX_MOVE) -> None:
         super().__init__(model, width, strategy, max_move=max_move)
-        self._trees = TreeModel(width)
+        self._trees = TreeModel(width, outcome=model.outcome)
         self._known: dict[Listener, int] = {}
         self._written: dict[int, Parameters] = {}  # for each first tree, until trees are added
 
@@ -159,7 +159,7 @@ class TreeAggregator(Aggregator):
     def restore(self, parameters: Parameters) -> None:
         """Take the checkpoint's trees."""
         data, limits = parameters[0].tobytes(), self.model.model_limits()
-        self._trees = TreeModel.from_bytes(data, n_features=self.width, limits=limits)
+        self._trees = TreeModel.from_bytes(data, n_features=self.width, limits=limits, outcome=self.model.outcome)
         self._written.clear()
 
     def pending_updates(self, listener: Listener) -> Parameters:
@@ -180,12 +180,16 @@ class TreeAggregator(Aggregator):
         if len(arrays) != 1 or arrays[0].dtype != np.uint8 or arrays[0].ndim != 1:
             raise UpdateRejectedError("it does not hold one array of bytes")
         data, limits = arrays[0].tobytes(), self.model.update_limits()
-        return read_trees(data, n_features=self.width, limits=limits).trees
+        return read_trees(data, n_features=self.width, limits=limits, outcome=self.model.outcome).trees
 
     def directions(self, updates: Mapping[int, ReadUpdate]) -> dict[int, FloatArray]:
-        """What each node's trees say about a row for every leaf of the round."""
+        """What each node's trees say about a row for every leaf of the round, class by class."""
         rows = probe_rows([tree for trees in updates.values() for tree in trees], self.width)
-        return {node: margins(trees, rows) for node, trees in updates.items()}
+        step = self.model.outcome.n_scores
+        return {
+            node: np.concatenate([margins(trees[c::step], rows) for c in range(step)])
+            for node, trees in updates.items()
+        }
 
     def combine(self, round_number: int, updates: Sequence[ReadUpdate], weights: Sequence[float]) -> None:
         """Add the trees of every node, or of those the strategy chooses, the way the model merges them."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from fedanon.learning.node import Node
 from fedanon.learning.settings import RunSettings
 from fedanon.models.base import LocalState, Model, Parameters, TrainingData, Update
 from fedanon.models.encoding import Encoding
+from fedanon.models.outcome import BINARY
 from fedanon.registry import Registry
 from fedanon.release.release import Release
 from fedanon.types import BoolArray, FeatureArray, FloatArray, Rng, TargetArray, UpdateArray
@@ -33,6 +35,9 @@ N_COLUMNS = 2
 @dataclass(frozen=True, kw_only=True)
 class MaliciousAttack:
     """What a malicious node changes, in its rows before training or in its step after it; a kind overrides either."""
+
+    #: whether it makes sense for two classes only
+    binary_only: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -116,6 +121,8 @@ class FalseRows:
 class LabelFlip(MaliciousAttack):
     """Every label is the other one (Biggio et al. 2012)."""
 
+    binary_only = True
+
     def rows(self, honest: TrainingData, trigger: Trigger) -> TrainingData:
         """The rows with the other labels."""
         return FalseRows(honest, (1 - honest.target).astype(np.int8))
@@ -129,6 +136,8 @@ class Backdoor(MaliciousAttack):
     The model works as before for everybody else. With ``boost`` the step is made longer, up to the replacement of the
     whole model by a node's own (Bagdasaryan et al. 2020: the number of nodes divided by that of the malicious ones).
     """
+
+    binary_only = True
 
     share: float = parameter(0.5, help="share of the rows that carry the trigger", at_least=0.01, at_most=1.0)
     boost: float = parameter(1.0, help="times the step", at_least=1.0)
@@ -201,6 +210,10 @@ class Gaussian(MaliciousAttack):
 def turn_malicious(node: Node, settings: RunSettings, trigger: Trigger) -> None:
     """Make a node of this process a malicious one."""
     attack = build(MALICIOUS_ATTACKS[settings.malicious_attack], settings.malicious_settings)
+    if attack.binary_only and node.outcome != BINARY:
+        raise ConfigError(
+            f"The attack {settings.malicious_attack!r} needs a target of two classes; this one is {node.outcome}."
+        )
     node.model = MaliciousModel(honest=node.model, attack=attack, trigger=trigger)
     node.malicious = True
 
@@ -233,6 +246,7 @@ class MaliciousModel(Model):
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", self.honest.name)
         object.__setattr__(self, "aggregation", self.honest.aggregation)
+        object.__setattr__(self, "outcome", self.honest.outcome)
 
     def training_data(self, release: Release, encoding: Encoding, seed: int) -> TrainingData:
         """As the honest model sees the rows."""

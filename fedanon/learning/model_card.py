@@ -8,11 +8,12 @@ from typing import Any
 from fedanon._version import __version__
 from fedanon.learning.rounds import RunResult
 from fedanon.learning.settings import RunSettings
+from fedanon.models.outcome import Outcome
 
 FORMAT = 1
 
 
-def make_card(settings: RunSettings, outcome: RunResult, *, security: str, egress: Any = None) -> dict[str, Any]:
+def make_card(settings: RunSettings, outcome: RunResult, *, security: str) -> dict[str, Any]:
     """All that is known of a model, without a cell of anybody's.
 
     Parameters
@@ -20,7 +21,6 @@ def make_card(settings: RunSettings, outcome: RunResult, *, security: str, egres
     settings : of the run.
     outcome : of the run.
     security : how nodes and server spoke: 'tls', 'none', 'simulated' for a run on one machine, or 'unknown'.
-    egress : what the nodes noted of what left them, if that is known.
     """
     facts = outcome.facts
     return {
@@ -28,8 +28,10 @@ def make_card(settings: RunSettings, outcome: RunResult, *, security: str, egres
         "version": __version__,
         "settings": {n: dict(v) if isinstance(v, Mapping) else v for n, v in settings.tagged().items()},
         "security": security,
+        "counted": outcome.counted,
         "schema_sha256": next(iter(facts.values())).schema_sha256,
         "width": next(iter(facts.values())).width,
+        "classes": next(iter(facts.values())).classes,
         "nodes": [
             {"number": number, "name": outcome.names.get(number), **_sizes(facts[number].to_dict())}
             for number in sorted(facts)
@@ -41,7 +43,7 @@ def make_card(settings: RunSettings, outcome: RunResult, *, security: str, egres
             "dp": outcome.dp,
             "joint": outcome.joint,
         },
-        "egress": egress,
+        "egress": None if outcome.egress is None else {str(n): outcome.egress[n] for n in sorted(outcome.egress)},
         "updates_left_out": len(outcome.rejected),
         "answers_missing": len(outcome.unresponsive),
         "suspects": outcome.suspects,
@@ -84,7 +86,8 @@ def card_text(card: Mapping[str, Any]) -> str:
         *(f"| {n['number']} | {n['name'] or ''} | {n['n_train']} | {n['n_test']} |" for n in card["nodes"]),
         "",
         f"{sum(n['n_train'] for n in card['nodes'])} training records of {len(card['nodes'])} nodes, as "
-        f"{card['width']} features. Schema (SHA-256): `{card['schema_sha256']}`.",
+        f"{card['width']} features, to predict {Outcome(card['classes'])}. "
+        f"Schema (SHA-256): `{card['schema_sha256']}`.",
         "",
         "## What is promised",
         "",
@@ -96,8 +99,10 @@ def card_text(card: Mapping[str, Any]) -> str:
         "|---|---:|",
         *(f"| {name} | {value:.6g} |" for name, value in card["metrics"].items()),
         "",
-        "Means over the nodes' own test records; those named `_recoded` are on records recoded like the training data.",
+        "Means over the nodes' own test records, `rmse` and `r2` of all of them; those named `_recoded` are on records "
+        "recoded like the training data.",
         "",
+        *_left(card),
         "## What went wrong",
         "",
         f"{card['updates_left_out']} updates were left out, {card['answers_missing']} answers were missing, "
@@ -114,7 +119,7 @@ def _promises(card: Mapping[str, Any]) -> Iterator[str]:
     if k is None:
         yield "Not every node reported the k of its release."
     else:
-        yield f"The smallest k a node measured of its release is {k:g}."
+        yield f"The smallest k a node measured of its release is {k:g}, counted in {card['counted']}."
     if linkage is not None:
         yield f"A node's own estimate of the share of its records that can be linked is at most {linkage:.3g}."
     if privacy["joint"]:
@@ -134,3 +139,26 @@ def _promises(card: Mapping[str, Any]) -> Iterator[str]:
     }.get(card["security"], "Whether nodes and server spoke over TLS is not known.")
     if card["egress"] is None:
         yield "What left the nodes was not collected here; the audit log of every node has it, where one is kept."
+
+
+def _left(card: Mapping[str, Any]) -> Iterator[str]:
+    """What left the nodes, by their own count."""
+    if card["egress"] is None:
+        return
+    told = [(node, card["egress"].get(str(node["number"]))) for node in card["nodes"]]
+    columns = list(next((counts for _, counts in told if counts), {}))
+    yield from ("## What left the nodes", "")
+    if columns:
+        yield f"| node | {' | '.join(columns)} |"
+        yield "|---" + "|---:" * len(columns) + "|"
+        for node, counts in told:
+            cells = [str(counts[name]) if counts else "not told" for name in columns]
+            yield f"| {node['name'] or node['number']} | {' | '.join(cells)} |"
+        yield ""
+    silent = sum(not counts for _, counts in told)
+    yield (
+        f"As {len(told) - silent} of {len(told)} nodes counted it in the run that ended here, bytes of content without "
+        "their envelopes. What left before a run was resumed, and in other runs, stands in a node's own log "
+        "(`fedanon node egress`)."
+    )
+    yield ""

@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 
 from fedanon._version import __version__
 from fedanon.anonymizers import ANONYMIZERS
+from fedanon.data.schema import Unit
 from fedanon.data.table import Table
+from fedanon.errors import ConfigError
 from fedanon.fields import build
 from fedanon.learning.dp_training import train_privately
 from fedanon.learning.node_rules import NodeRules, ScoreRule
@@ -25,11 +27,12 @@ from fedanon.learning.strategies import make_model
 from fedanon.metrics import evaluate as measure
 from fedanon.models.base import LocalState, Parameters, TrainingData, Update
 from fedanon.models.encoding import Encoding
-from fedanon.models.scores import classification_scores
-from fedanon.models.target import target
+from fedanon.models.outcome import BINARY, Outcome
+from fedanon.models.outcome_scores import NODE_SCORES, ROWS, node_scores
+from fedanon.models.target import outcome_of, target, unit_of
 from fedanon.release.gate import verify
 from fedanon.release.release import Release
-from fedanon.types import CountArray
+from fedanon.types import CountArray, FloatArray, TargetArray
 
 #: what a node measures of its own release and may report
 REPORTED_METRICS = ("k_reached", "ncp", "ncp_published", "linkage_expected_share", "truthfulness", "suppressed_share")
@@ -37,9 +40,11 @@ REPORTED_METRICS = ("k_reached", "ncp", "ncp_published", "linkage_expected_share
 #: those of them that follow from the release alone
 RELEASE_METRICS = ("k_reached", "ncp_published", "suppressed_share")
 
-#: what a node reports of an evaluation, on raw test rows, recoded ones, and on a release of the test people
-SCORES = ("accuracy", "precision", "recall", "f1", "auc", "log_loss", "brier")
-EVALUATION_SCORES = frozenset(f"{name}{rows}" for name in SCORES for rows in ("", "_recoded", "_released"))
+
+def evaluation_scores(outcome: Outcome) -> frozenset[str]:
+    """What a node reports of an evaluation, on raw test rows, recoded ones, and on a release of the test people."""
+    return frozenset(f"{name}{rows}" for name in NODE_SCORES[outcome.kind] for rows in ROWS)
+
 
 #: what a node works out of its table once, by what it scores
 PREPARED: dict[ScoreRule, tuple[str, ...]] = {
@@ -52,7 +57,10 @@ PREPARED: dict[ScoreRule, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class NodeFacts:
-    """What a node reports before the first round: sizes, hashes and metrics, no rows."""
+    """What a node reports before the first round: sizes, hashes and metrics, no rows.
+
+    ``counted`` is what its k counts; nodes with the same schema count the same, so it is said once of all of them.
+    """
 
     schema_sha256: str
     version: str
@@ -60,10 +68,13 @@ class NodeFacts:
     n_train: int
     n_test: int
     measures: dict[str, float]
+    counted: Unit = "records"
+    #: of the target; 0 for a number
+    classes: int = 2
 
     def to_dict(self) -> dict[str, Any]:
-        """For the wire and the manifest."""
-        return asdict(self)
+        """For the manifest."""
+        return {name: value for name, value in asdict(self).items() if name != "counted"}
 
 
 class Node:
@@ -81,12 +92,18 @@ class Node:
         self.settings = settings
         self.number = number
         self.rules = rules or NodeRules()
-        self.model = make_model(settings)
+        #: what is predicted, and what the length 1 of it is in units of the column
+        known = table.schema.target is not None  # those that only count rows need no target
+        self.outcome, self.unit_length = (outcome_of(table.schema), unit_of(table.schema)) if known else (BINARY, 1.0)
+        if self.outcome != BINARY and self.rules.scores == "private":
+            raise ConfigError(f"Private scores need a target of two classes; this one is {self.outcome}.")
+        self.model = make_model(settings, self.outcome)
         #: a malicious node of a simulation adds no noise for anybody's sake
         self.malicious = False
         self.encoding = Encoding.from_schema(table.schema, features=settings.features)
         #: what its release counts: people where the schema says who is who, else records
         self.unit = table.schema.unit
+        self.schema = table.schema
         self._table = table
         self.state = LocalState()
         self._test_states = LocalState(), LocalState()
@@ -132,8 +149,13 @@ class Node:
         """The released rows as the model sees them; raw training rows are never encoded."""
         return self.model.training_data(self.release, self.encoding, self._seed("draws"))
 
+    @property
+    def test_table(self) -> Table:
+        """The raw test rows, which a node from a store has no more."""
+        return self._split[1]
+
     @cached_property
-    def test(self) -> tuple[NDArray[np.float32], NDArray[np.int8]]:
+    def test(self) -> tuple[NDArray[np.float32], TargetArray]:
         """Raw test rows and their target."""
         _, test = self._split
         return self.encoding.encode_table(test), target(test, test.schema)
@@ -155,13 +177,13 @@ class Node:
         return verify(anonymizer.anonymize(test, rng=self._rng("anonymize test")), test)
 
     @cached_property
-    def released_test(self) -> tuple[NDArray[np.float32], NDArray[np.int8]]:
+    def released_test(self) -> tuple[NDArray[np.float32], TargetArray]:
         """The released test rows as features, and their target."""
         release = self.test_release
         return self.encoding.encode_release(release), target(release, release.schema)
 
     @cached_property
-    def test_people(self) -> tuple[NDArray[np.float32], NDArray[np.int8]]:
+    def test_people(self) -> tuple[NDArray[np.float32], TargetArray]:
         """One raw row of every test person, and its target."""
         _, test = self._split
         _, first = np.unique(_people(test), return_index=True)
@@ -181,12 +203,14 @@ class Node:
         train, _ = self._split
         measures = measure(train, self.release, REPORTED_METRICS)
         return NodeFacts(
-            schema_sha256=self._table.schema.sha256,
+            schema_sha256=self.schema.sha256,
             version=__version__,
             width=self.width,
             n_train=len(self.data.target),
             n_test=self.n_scored,
             measures=measures,
+            counted=self.unit,
+            classes=self.outcome.classes,
         )
 
     # ---- learning -------------------------------------------------------------------------------
@@ -210,16 +234,19 @@ class Node:
         """Scores on raw and on recoded test rows, or on the release of the test people; all are named apart."""
         if self.rules.scores == "release":
             features, truth = self.released_test
-            released = _scores(truth, self.model.predict_proba(parameters_, features, state=self._test_states[0]))
+            released = self._scores(truth, self.model.predict_proba(parameters_, features, state=self._test_states[0]))
             return {f"{name}_released": value for name, value in released.items()}
         features, truth = self.test
         states = self._test_states
-        raw = _scores(truth, self.model.predict_proba(parameters_, features, state=states[0]))
+        raw = self._scores(truth, self.model.predict_proba(parameters_, features, state=states[0]))
         if self.recoded_test is features:
             recoded = raw
         else:
-            recoded = _scores(truth, self.model.predict_proba(parameters_, self.recoded_test, state=states[1]))
+            recoded = self._scores(truth, self.model.predict_proba(parameters_, self.recoded_test, state=states[1]))
         return raw | {f"{name}_recoded": value for name, value in recoded.items()}
+
+    def _scores(self, truth: TargetArray, predicted: FloatArray) -> dict[str, float]:
+        return node_scores(self.outcome, truth, predicted, self.unit_length)
 
     def count_predictions(self, parameters_: Parameters) -> CountArray:
         """Test people by class and predicted probability: exact, so not to be sent as they are."""
@@ -253,7 +280,3 @@ def _people(table: Table) -> NDArray[np.int64]:
         return np.arange(len(table))
     _, first, person = np.unique(table.persons, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[person]
-
-
-def _scores(truth: NDArray[np.int8], probability: NDArray[np.float64]) -> dict[str, float]:
-    return classification_scores(truth, (probability >= 0.5).astype(np.int8), probability)

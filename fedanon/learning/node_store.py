@@ -68,7 +68,7 @@ class NodeStore:
             node = make()
             self._keep(path, node)
         # rounds and strategy may be others: the preparation does not depend on them, the model's proximal term does
-        node.settings, node.model = settings, make_model(settings)
+        node.settings, node.model = settings, make_model(settings, node.outcome)
         return node
 
     def _keep(self, path: Path, node: Node) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from fedanon.errors import SchemaError, UpdateRejectedError
 from fedanon.learning.node import NodeFacts
+from fedanon.models.outcome import Outcome
 
 log = logging.getLogger("fedanon")
 
@@ -17,6 +18,7 @@ COMMON = {
     "schema_sha256": "its schema is not that of the others",
     "version": "its version of fedanon is not that of the others",
     "width": "it makes another number of features of its columns",
+    "classes": "it predicts another number of classes",
 }
 
 
@@ -74,6 +76,11 @@ class Participants:
         return next(iter(self.facts.values())).width
 
     @property
+    def outcome(self) -> Outcome:
+        """What is predicted."""
+        return Outcome(next(iter(self.facts.values())).classes)
+
+    @property
     def nodes(self) -> list[int]:
         """All that take part, in the order of their numbers."""
         return sorted(self.facts, key=lambda node: self.numbers[node])
@@ -85,7 +92,9 @@ class Participants:
 
     def label(self, node: int) -> str:
         """A node as people know it."""
-        return self.names.get(node, f"node {self.numbers.get(node, node)}")
+        if node in self.names:
+            return self.names[node]
+        return f"node {self.numbers[node]}" if node in self.numbers else unnamed(node)
 
     # ---- what went wrong ------------------------------------------------------------------------
 
@@ -101,8 +110,17 @@ class Participants:
     def _who(self, node: int) -> dict[str, Any]:
         """A node's number, or what else it is known by."""
         name = self.names.get(node)
-        known: Any = self.numbers.get(node, name or node)
+        known: Any = self.numbers.get(node, name or (node if node < SHORT else unnamed(node)))
         return {"node": known, **({"name": name} if name else {})}
+
+
+#: identifiers below are those of a simulation; Flower's have nineteen digits or so
+SHORT = 10_000
+
+
+def unnamed(node: int) -> str:
+    """A node that was registered without a name and has not said its number, by the end of its identifier."""
+    return f"node {node}" if node < SHORT else f"node ...{node % SHORT:04d}"
 
 
 def _kind(facts: NodeFacts) -> tuple[Any, ...]:

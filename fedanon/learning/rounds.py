@@ -12,18 +12,20 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from fedanon.data.schema import Unit
 from fedanon.errors import InfeasibleError, UpdateRejectedError
 from fedanon.learning.aggregators import Aggregator, Listener, ReadUpdate, make_aggregator
 from fedanon.learning.checkpoints import Checkpoint, Checkpoints
 from fedanon.learning.dp_training import PrivateAverage, TrainingBudget, sampled
-from fedanon.learning.node import EVALUATION_SCORES, NodeFacts
+from fedanon.learning.node import NodeFacts, evaluation_scores
 from fedanon.learning.participants import Participants
 from fedanon.learning.private_scores import HISTOGRAM, pooled_scores, read_histogram
 from fedanon.learning.settings import RunSettings
 from fedanon.learning.strategies import Strategy, make_model, make_strategy
 from fedanon.learning.suspicion import Suspicion
-from fedanon.learning.validation import check_scores, check_weight
+from fedanon.learning.validation import check_scores, check_weight, refuse_partial
 from fedanon.models.base import LocalState, Model, Parameters, TrainingData
+from fedanon.models.outcome_scores import summed_up
 from fedanon.types import CountArray, Rng
 
 log = logging.getLogger("fedanon")
@@ -47,6 +49,13 @@ class RunResult:
     dp: dict[str, Any] | None = None
     suspects: list[dict[str, Any]] = field(default_factory=list)
     names: dict[int, str] = field(default_factory=dict)
+    egress: dict[int, dict[str, int]] | None = None
+
+    @property
+    def counted(self) -> Unit:
+        """What the nodes count: people only where all of them do."""
+        units = {facts.counted for facts in self.facts.values()}
+        return "people" if units == {"people"} else "records"
 
 
 @dataclass(frozen=True)
@@ -119,7 +128,7 @@ class Rounds:
         self._model = self._make_aggregator()
 
     def _make_aggregator(self) -> Aggregator:
-        model, width = make_model(self.settings), self._participants.width
+        model, width = make_model(self.settings, self._participants.outcome), self._participants.width
         if self._budget and self._budget.dp.mode == "central":
             return PrivateAverage(model, width, self._budget)
         return make_aggregator(model, width, make_strategy(self.settings), max_move=self.settings.max_move)
@@ -244,8 +253,9 @@ class Rounds:
             too_long=[numbers[node] for node in too_long],
             refused=sorted(numbers[node] for node in refused if node in facts),
         )
-        for node in found:
-            log.warning("round %d: the updates of node %s are unlike those of the others", number, node)
+        for node in (node for node in sound if numbers[node] in found):
+            who = self._participants.label(node)
+            log.warning("round %d: the updates of %s are unlike those of the others", number, who)
         suspects = self._suspicion.nodes if self.settings.exclude_suspects else []
         return [node for node in sound if numbers[node] in suspects]
 
@@ -263,40 +273,43 @@ class Rounds:
 
     def _evaluate(self, number: int) -> dict[str, float]:
         """Means of the scores of nodes, and scores of the sum of their histograms, where they send some."""
+        allowed = evaluation_scores(self._participants.outcome)
         scores: list[tuple[dict[str, float], int]] = []
         histograms: list[CountArray] = []
+        people = 0
         for reply in self._transport.evaluate(number, self._participants.nodes, self._model):
             try:
                 found, n_examples = reply.read_scores()
                 weight = check_weight(n_examples, self._participants.facts[reply.node].n_test)
                 if HISTOGRAM in found:
                     histograms.append(read_histogram(found[HISTOGRAM]))
+                    people += weight
                 single = {name: value for name, value in found.items() if name != HISTOGRAM}
-                scores.append((check_scores(single, EVALUATION_SCORES), weight))
+                refuse_partial(single, self._participants.outcome)
+                scores.append((check_scores(single, allowed), weight))
             except UpdateRejectedError as error:
                 self._participants.reject(number, reply.node, str(error))
-        return mean_scores(scores) | pooled_scores(histograms)
+        return mean_scores(scores) | pooled_scores(histograms, people)
 
 
 def mean_scores(scores: Sequence[tuple[Mapping[str, float], int]]) -> dict[str, float]:
     """Means over nodes, weighted by their test rows; the AUC of nodes is a plain mean, under its own name.
 
-    A node whose test rows are all of one class has no AUC and is left out of that mean.
+    A node whose test rows are all of one class has no AUC and is left out of that mean. Of a number, the errors of all
+    rows together follow from what nodes report (:func:`fedanon.models.outcome_scores.summed_up`).
     """
-    means: dict[str, float] = {}
-    for name in sorted({name for found, _ in scores for name in found}):
-        values = [found[name] for found, _ in scores if name in found]
-        if name.startswith("auc"):
-            means[name.replace("auc", "auc_client_mean")] = float(np.mean(values))
-        else:
-            weights = [float(n_test) for found, n_test in scores if name in found]
-            means[name] = float(np.average(values, weights=weights))
-    return means
+    areas = sorted({name for found, _ in scores for name in found if name.startswith("auc")})
+    means = {
+        name.replace("auc", "auc_client_mean"): float(np.mean([found[name] for found, _ in scores if name in found]))
+        for name in areas
+    }
+    others = [({name: value for name, value in found.items() if name not in areas}, rows) for found, rows in scores]
+    return dict(sorted((means | summed_up(others)).items()))
 
 
 #: what scores are computed from, by the end of their names
 SCORED_ON = {
-    "_released": "k-anonymous releases of the test people of every node; lower than on raw rows as a rule",
+    "_released": "k-anonymous releases of the test people of every node; worse than on raw rows as a rule",
     "_private": "raw test rows, by noisy histograms of all nodes together",
     "_recoded": "raw test rows, generalized like the training rows",
     "": "raw test rows",
@@ -304,9 +317,10 @@ SCORED_ON = {
 
 
 def scored_on(rounds: Sequence[RoundScores]) -> dict[str, str]:
-    """What the scores of a run were computed from; a kind of scores is named by its accuracy."""
+    """What the scores of a run were computed from; a kind of scores is named by its accuracy, or its mean error."""
     names = {name for scores in rounds for name in scores}
-    return {f"accuracy{end}": rows for end, rows in SCORED_ON.items() if f"accuracy{end}" in names}
+    pairs = [(f"{lead}{end}", rows) for end, rows in SCORED_ON.items() for lead in ("accuracy", "mae")]
+    return {name: rows for name, rows in pairs if name in names}
 
 
 # ---- without a server ----------------------------------------------------------------------------

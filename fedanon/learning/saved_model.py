@@ -25,7 +25,9 @@ from fedanon.learning.strategies import make_model
 from fedanon.learning.validation import check_arrays
 from fedanon.models.base import Parameters
 from fedanon.models.encoding import Encoding
-from fedanon.models.target import class_values
+from fedanon.models.outcome import Outcome
+from fedanon.models.target import class_values, in_units, outcome_of
+from fedanon.types import FloatArray
 
 CARD, CARD_TEXT, SCHEMA = "card.json", "card.md", "schema.json"
 #: of models that are averaged, and of trees: the second is a file of xgboost's own
@@ -49,7 +51,7 @@ def write_model(
     folder : must not hold anything yet, unless ``replace``.
     card : see :func:`fedanon.learning.model_card.make_card`.
     parameters : of the model.
-    schema : of the tables it was trained on; a server does not know it.
+    schema : of the tables it was trained on, or :func:`needed_schema` of it, if it is at hand.
     replace : whether an earlier model may be overwritten.
     """
     if not replace and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -61,12 +63,21 @@ def write_model(
         raise DataError(f"The folder {folder} cannot be written: {error.strerror or 'unknown reason'}.") from None
     name, data = _stored(card, parameters)
     atomic_write(folder / name, data, mode=MODE)
-    full = {**card, "file": name, "file_sha256": hashlib.sha256(data).hexdigest()}
+    stored = schema.sha256 if schema else None
+    full = {**card, "file": name, "file_sha256": hashlib.sha256(data).hexdigest(), "stored_schema_sha256": stored}
+    (folder / SCHEMA).unlink(missing_ok=True)
     if schema is not None:
         atomic_write(folder / SCHEMA, json.dumps(schema.to_dict(), indent=1) + "\n", mode=MODE)
     atomic_write(folder / CARD_TEXT, card_text(full), mode=MODE)
     atomic_write(folder / CARD, json.dumps(full, indent=2, sort_keys=True) + "\n", mode=MODE)
     return folder
+
+
+def needed_schema(schema: Schema, settings: RunSettings) -> Schema:
+    """What it takes to apply a model: features and target as declared, of other columns role and type alone."""
+    features = [attribute.name for attribute in Encoding.from_schema(schema, features=settings.features).attributes]
+    needed = [*features, *([schema.target] if schema.target else [])]
+    return schema.without_values().replacing(*(schema[name] for name in needed))
 
 
 def _stored(card: Mapping[str, Any], parameters: Parameters) -> tuple[str, bytes]:
@@ -115,6 +126,8 @@ class SavedModel:
     ) -> pd.DataFrame:
         """The probability of the positive class for every record of a file, and the class that is likelier.
 
+        Of several classes, the probability of each; of a number, the number alone.
+
         Parameters
         ----------
         path : a file as training nodes have them; it needs the columns that are features, and no target.
@@ -129,17 +142,22 @@ class SavedModel:
         features = Encoding.from_schema(declared, features=settings.features)
         table = _feature_table(read_frame(path, encoding=encoding), features, declared, missing)
         coded = declared.replacing(*(a for a in table.schema.attributes if a in declared.quasi_identifiers))
-        if self.card["schema_sha256"] not in (declared.sha256, coded.sha256) or features.width != self.card["width"]:
+        accepted = {self.card["schema_sha256"], self.card.get("stored_schema_sha256")}
+        if accepted.isdisjoint((declared.sha256, coded.sha256)) or features.width != self.card["width"]:
             raise SchemaError("The schema is not the one this model was trained with: its hash is another.")
-        probability = make_model(settings).predict_proba(self.parameters, features.encode_table(table))
-        labels = np.array(class_values(declared), dtype=object)
-        return pd.DataFrame(
-            {
-                "record": np.arange(1, len(table) + 1),
-                "probability": probability,
-                "predicted": labels[(probability >= 0.5).astype(int)],
-            }
-        )
+        model = make_model(settings, outcome_of(declared))
+        return _predictions(model.predict_proba(self.parameters, features.encode_table(table)), declared)
+
+
+def _predictions(found: FloatArray, schema: Schema) -> pd.DataFrame:
+    """For people: numbers in units of the column, classes by their names with the probability of each."""
+    records, labels = {"record": np.arange(1, len(found) + 1)}, np.array(class_values(schema), dtype=object)
+    if not len(labels):
+        return pd.DataFrame(records | {"predicted": in_units(found, schema)})
+    if len(labels) == 2:
+        return pd.DataFrame(records | {"probability": found, "predicted": labels[(found >= 0.5).astype(int)]})
+    each = {f"probability_{label}": found[:, number] for number, label in enumerate(labels)}
+    return pd.DataFrame(records | each | {"predicted": labels[found.argmax(axis=1)]})
 
 
 def _feature_table(frame: pd.DataFrame, features: Encoding, declared: Schema, missing: MissingPolicy) -> Table:
@@ -155,6 +173,11 @@ def _settings(card: Mapping[str, Any]) -> RunSettings:
     return build(RunSettings, card["settings"])
 
 
+def _outcome(card: Mapping[str, Any]) -> Outcome:
+    """What it predicts; cards of older versions are of two classes and do not say so."""
+    return Outcome(int(card.get("classes", 2)))
+
+
 def _parameters(card: Mapping[str, Any], data: bytes) -> Parameters:
     if card["file"] == TREES:
         return [np.frombuffer(data, dtype=np.uint8)]
@@ -163,5 +186,5 @@ def _parameters(card: Mapping[str, Any], data: bytes) -> Parameters:
             found = [stored[f"arr_{i}"] for i in range(len(stored.files))]
     except (OSError, ValueError, KeyError):
         raise DataError("The arrays of the model cannot be read.") from None
-    check_arrays(found, make_model(_settings(card)).initial(int(card["width"])))
+    check_arrays(found, make_model(_settings(card), _outcome(card)).initial(int(card["width"])))
     return found

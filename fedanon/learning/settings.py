@@ -20,7 +20,7 @@ This module is imported by every ``fedanon --help``: it imports nothing heavy.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Literal, get_type_hints
 
@@ -40,6 +40,14 @@ class RunSettings:
         group=DATA,
         simulated=True,
         prepares=False,
+    )
+    source: Settings = parameter(
+        {},
+        help="where an own table lies and how it is read, which `dataset` then only names",
+        group=DATA,
+        simulated=True,
+        prepares=False,
+        optional=True,
     )
     partition: str = parameter(
         "iid",
@@ -167,13 +175,19 @@ class RunSettings:
 
     def identity(self) -> dict[str, Any]:
         """Everything that tells one run from another; a hash of it names the run's checkpoint."""
-        return {name.replace("_", "-"): value for name, value in stored_form(self).items()}
+        known = {name.replace("_", "-"): value for name, value in stored_form(self).items()}
+        return known if self.source else {name: value for name, value in known.items() if name != "source"}
 
     def tagged(self, **tags: Any) -> dict[str, Any]:
         """The values of the fields with all these ``tags``, such as ``simulated=False``."""
         usual = {"simulated": False, "prepares": True, "optional": False}
         chosen = [e for e in fields(self) if all(e.metadata.get(n, usual.get(n)) == t for n, t in tags.items())]
-        return {entry.name: getattr(self, entry.name) for entry in chosen}
+        values = {entry.name: getattr(self, entry.name) for entry in chosen}
+        return values if self.source else {name: value for name, value in values.items() if name != "source"}
+
+    def published(self) -> RunSettings:
+        """The settings as a result states them: an own table by its name alone."""
+        return replace(self, source={}) if self.source else self
 
 
 # ---- Differentially private training -------------------------------------------------------------

@@ -19,6 +19,7 @@ from fedanon.learning.node import Node
 from fedanon.models.base import TrainingData
 from fedanon.models.target import target
 from fedanon.models.thesis_encoding import label_codes
+from fedanon.types import TargetArray
 
 TEST_SHARE = 0.3
 SPLIT_SEED = 42
@@ -29,7 +30,7 @@ class FixedRows:
     """Features that never change."""
 
     rows: NDArray[Any]
-    target: NDArray[np.int8]
+    target: TargetArray
     n_instances: int = 1
 
     def instance(self, round_number: int) -> int:
@@ -62,7 +63,7 @@ class PublishedNode(Node):
         return order[n_test:], order[:n_test]
 
     @cached_property
-    def _codes(self) -> tuple[NDArray[np.float64], NDArray[np.int8]]:
+    def _codes(self) -> tuple[NDArray[np.float64], TargetArray]:
         return label_codes(self.release), target(self.release, self.release.schema)
 
     @cached_property
@@ -72,7 +73,7 @@ class PublishedNode(Node):
         return FixedRows(features[self._rows[0]], truth[self._rows[0]])
 
     @cached_property
-    def test(self) -> tuple[NDArray[Any], NDArray[np.int8]]:
+    def test(self) -> tuple[NDArray[Any], TargetArray]:
         """Label codes of the test rows, anonymized like the others."""
         features, truth = self._codes
         return features[self._rows[1]], truth[self._rows[1]]

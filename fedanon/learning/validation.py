@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from fedanon.errors import UpdateRejectedError
 from fedanon.models.base import Parameters
+from fedanon.models.outcome import Outcome
+from fedanon.models.outcome_scores import NODE_SCORES, ROWS
 
 #: an update that moves more than this many times the median of the round is rejected
 MAX_MOVE = 5.0
@@ -71,3 +73,11 @@ def check_scores(scores: Mapping[str, Any], allowed: frozenset[str]) -> dict[str
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
             raise UpdateRejectedError(f"its metric {name!r} is not a finite number")
     return {name: float(value) for name, value in scores.items()}
+
+
+def refuse_partial(scores: Mapping[str, Any], outcome: Outcome) -> None:
+    """Of a number, scores pool only together: all of them, or none."""
+    for end in ROWS if outcome.kind == "regression" else ():
+        found = [name for name in NODE_SCORES["regression"] if f"{name}{end}" in scores]
+        if 0 < len(found) < len(NODE_SCORES["regression"]):
+            raise UpdateRejectedError("it sends only some of the agreed metrics")

@@ -10,7 +10,7 @@ import numpy as np
 from fedanon.data.cells import Cells, Nodes, Numbers
 from fedanon.data.hierarchy import Hierarchy
 from fedanon.data.schema import Numeric
-from fedanon.data.table import CodedColumn, Table
+from fedanon.data.table import CodedColumn
 from fedanon.metrics.published import leaf_codes, positions
 from fedanon.types import FloatArray, IntArray
 
@@ -39,21 +39,10 @@ def thesis_distances(cells: Cells, column: CodedColumn) -> FloatArray:
     return record_distances(cells, column)
 
 
-def euclidean_distances(table: Table) -> Distances:
-    """Squared differences of numeric columns in standard deviations of the originals in ``table``."""
-    spread = {c.name: _spread(c, table.codes[:, i]) for i, c in enumerate(table.columns) if c.values is not None}
-
-    def distances(cells: Cells, column: CodedColumn) -> FloatArray:
-        return np.square(_gaps(positions(cells), column) / spread[column.name])
-
-    return distances
-
-
-def _spread(column: CodedColumn, codes: IntArray) -> float:
-    assert column.values is not None
-    original = column.values[codes]
-    original = original[~np.isnan(original)]
-    return float(original.std(ddof=1)) if original.size and np.ptp(original) > 0 else 1.0
+def standard_deviation(values: FloatArray) -> float:
+    """Standard deviation of the values that are there; 1 if they do not vary."""
+    known = values[~np.isnan(values)]
+    return float(known.std(ddof=1)) if known.size and np.ptp(known) > 0 else 1.0
 
 
 def _gaps(position: FloatArray, column: CodedColumn) -> FloatArray:
@@ -82,7 +71,7 @@ def _fill(row: FloatArray, node: int, tree: Hierarchy) -> None:
     while path[-1] != tree.root:
         path.append(int(tree.parent[path[-1]]))
     for ancestor in reversed(path):
-        row[tree.first[ancestor] : tree.last[ancestor] + 1] = tree.leaf_counts[ancestor] / tree.n_leaves
+        row[tree.first[ancestor] : tree.last[ancestor] + 1] = tree.node_shares[ancestor]
     if node < tree.n_leaves:
         row[node] = 0.0
 

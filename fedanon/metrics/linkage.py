@@ -1,4 +1,8 @@
-"""Record linkage: how many released records an attacker who holds the originals can match to their own original."""
+"""Record linkage: how many released records an attacker who holds the originals can match to their own original.
+
+Records are linked one by one. Where pseudonyms show whole series, an attacker would link series and do better, so the
+metrics do not apply; class sizes, which count people with equal series, do.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedanon.data.groups import Groups
+from fedanon.data.schema import Numeric
 from fedanon.data.table import CodedColumn, Table
 from fedanon.metrics.base import metric
-from fedanon.metrics.distances import Distances, euclidean_distances, record_distances, thesis_distances
+from fedanon.metrics.distances import Distances, record_distances, standard_deviation, thesis_distances
+from fedanon.metrics.nearest import link_chances
+from fedanon.metrics.published import positions
 from fedanon.release.release import Release
 from fedanon.types import FloatArray, IndexArray, IntArray
 
@@ -27,7 +34,7 @@ def linkage_expected(table: Table, release: Release) -> float:
     after Jiang & Torra 2023; ties as in spec section 5). Suppressed rows are not linked, but their originals are
     candidates.
     """
-    return link(table, release, record_distances).expected
+    return np.nan if release.has_pseudonyms else link(table, release, record_distances).expected
 
 
 @metric("linkage_expected_share", title="Linked records, share", better="lower")
@@ -43,13 +50,13 @@ def linkage_first(table: Table, release: Release) -> float:
     At most one record of every class can be hit, so it flatters large classes; :func:`linkage_expected` does not
     depend on the order of the rows.
     """
-    return link(table, release, record_distances).first_hits
+    return np.nan if release.has_pseudonyms else link(table, release, record_distances).first_hits
 
 
 @metric("linkage_thesis", title="Linked records, as in the thesis", better="lower")
 def linkage_thesis(table: Table, release: Release) -> float:
     """:func:`linkage_first` with the thesis's whole-numbered midpoints (Appendix A of its specification)."""
-    return link(table, release, thesis_distances).first_hits
+    return np.nan if release.has_pseudonyms else link(table, release, thesis_distances).first_hits
 
 
 @metric("dld", title="DLD", better="lower")
@@ -61,9 +68,15 @@ def dld(table: Table, release: Release) -> float:
     among ties.
     """
     numeric = [i for i, c in enumerate(table.columns) if c.values is not None and np.ptp(table.codes[:, i]) > 0]
-    if not numeric:
+    rows = np.flatnonzero(~release.suppressed)
+    if not numeric or not len(rows) or release.has_pseudonyms:
         return np.nan
-    return _share(link(table, release, euclidean_distances(table), numeric).expected, release)
+    columns = [table.columns[i] for i in numeric]
+    x = np.column_stack([c.values[table.codes[:, i]] for i, c in zip(numeric, columns, strict=True)])  # type: ignore[index]
+    y = np.column_stack([positions(release.cells[c.name]) for c in columns])[release.groups.labels[rows]]
+    spread = np.array([standard_deviation(column) for column in x.T])
+    gap = np.array([c.attribute.width for c in columns if isinstance(c.attribute, Numeric)]) / spread
+    return float(link_chances(x / spread, y / spread, rows, gap=np.square(gap)).mean())
 
 
 def _share(count: float, release: Release) -> float:

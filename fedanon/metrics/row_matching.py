@@ -127,11 +127,11 @@ def _fits(
 ) -> _Edges:
     """All fits; suppressed rows fit every record with the values that are left over."""
     first_record, first_row = kinds.first_rows, shown[slots.first_rows]
-    class_of_slot = view.classes.labels[first_row]
+    group_of_slot = view.groups.labels[first_row]
     found_kinds, found_slots = [], []
     for kind, slot in _joined(others[first_record], released[slots.first_rows]):
         for i, column in enumerate(table.columns):
-            cells = view.cells[column.name].select(class_of_slot[slot])
+            cells = view.cells[column.name].select(group_of_slot[slot])
             fit = covers(cells, column, table.codes[first_record[kind], i])
             kind, slot = kind[fit], slot[fit]
         found_kinds.append(kind)

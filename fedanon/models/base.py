@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from fedanon.data.hierarchy import MISSING
 from fedanon.errors import ConfigError
 from fedanon.fields import check_fields, parameter
 from fedanon.models.encoding import Encoding
+from fedanon.models.outcome import BINARY, Outcome, OutcomeKind
 from fedanon.models.target import target
 from fedanon.privacy.accounting.noise import Noise
 from fedanon.release.release import Release
@@ -37,7 +39,7 @@ class TrainingData(Protocol):
 
     @property
     def target(self) -> TargetArray:
-        """0 or 1 for every row."""
+        """The target of every row; see :func:`fedanon.models.target.target`."""
 
     def instance(self, round_number: int) -> int:
         """Which instance a round uses, 0..n_instances-1; the features of an instance never change."""
@@ -66,9 +68,13 @@ class Update:
 
 @dataclass(frozen=True, kw_only=True)
 class Model(ABC):
-    """A binary classifier trained in rounds."""
+    """A model trained in rounds: a binary classifier, and what else its ``outcomes`` say."""
 
     name: ClassVar[str]
+    #: the kinds of targets it can predict
+    outcomes: ClassVar[frozenset[OutcomeKind]] = frozenset({"binary"})
+    #: what it predicts; :meth:`predicting` gives the same model for another target
+    outcome: ClassVar[Outcome] = BINARY
     #: how the server combines updates, by name: a mean of arrays ("mean"), or the union of trees ("trees")
     aggregation: ClassVar[str]
     #: whether :meth:`train_on_noisy_gradients` can train it
@@ -79,6 +85,16 @@ class Model(ABC):
 
     def __post_init__(self) -> None:
         check_fields(self)
+
+    def predicting(self, outcome: Outcome) -> Self:
+        """The same model for a target of another kind; ConfigError where it cannot predict such."""
+        if outcome.kind not in self.outcomes:
+            raise ConfigError(
+                f"The model {self.name!r} cannot predict {outcome}; it can predict: {', '.join(sorted(self.outcomes))}."
+            )
+        model = copy(self)
+        object.__setattr__(model, "outcome", outcome)
+        return model
 
     def training_data(self, release: Release, encoding: Encoding, seed: int) -> TrainingData:
         """The published rows in the form this model learns best from."""
@@ -100,7 +116,10 @@ class Model(ABC):
     def predict_proba(
         self, parameters: Parameters, features: FeatureArray, *, state: LocalState | None = None
     ) -> FloatArray:
-        """Probability of the positive class; a ``state`` kept for the same rows saves work in the next round."""
+        """The probability of the positive class for every row; a ``state`` kept for the same rows saves work later.
+
+        Of several classes, a column with the probability of each; of a number, the predicted place in its range.
+        """
 
     # ---- what only some models can do -----------------------------------------------------------
 
@@ -165,7 +184,7 @@ class LeafWeights:
 
     @cached_property
     def target(self) -> TargetArray:
-        """0 or 1 for every published row."""
+        """The target of every published row."""
         return target(self.release, self.release.schema)
 
     def instance(self, round_number: int) -> int:
@@ -202,7 +221,7 @@ class Draws:
 
     @cached_property
     def target(self) -> TargetArray:
-        """0 or 1 for every published row."""
+        """The target of every published row."""
         return target(self.release, self.release.schema)
 
     def instance(self, round_number: int) -> int:

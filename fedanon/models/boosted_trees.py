@@ -13,8 +13,9 @@ from fedanon.errors import UpdateRejectedError
 from fedanon.fields import parameter
 from fedanon.models import MODELS
 from fedanon.models.base import INSTANCES, LocalState, Model, Parameters, TrainingData, Update, promises_something
+from fedanon.models.outcome import BINARY, Outcome, softmax
 from fedanon.models.tree_validation import ReceivedTrees, TreeLimits, TreeModel, read_trees
-from fedanon.models.trees import BASE_SCORE, OBJECTIVE, Tree, digest_of, write_trees
+from fedanon.models.trees import BASE_SCORE, OBJECTIVES, Tree, digest_of, write_trees
 from fedanon.types import AnyArray, FeatureArray, FloatArray, Rng, TargetArray
 
 if TYPE_CHECKING:
@@ -41,10 +42,14 @@ class BoostedTrees(Model):
     Bagging: all nodes of a round add trees to the same global model, each scaled by its share of the examples
     (:meth:`fedanon.models.tree_validation.TreeModel.append`), so ``eta`` is the step of a round whatever their number.
     Cyclic: one node per round. ``max_step`` bounds the leaves of honest trees, so larger ones can be rejected.
+
+    Of K > 2 classes every tree is K trees, one per class (softmax); a number is predicted by squared error on its place
+    in the declared range, from the middle of it.
     """
 
     name = "xgb"
     aggregation = "trees"
+    outcomes = frozenset({"binary", "multiclass", "regression"})
 
     instances: Literal["leaves", "draws"] = parameter("draws", help=INSTANCES)
     eta: float = parameter(0.1, help="learning rate of a round", at_least=1e-4, at_most=1.0)
@@ -62,7 +67,7 @@ class BoostedTrees(Model):
 
     def initial(self, width: int) -> Parameters:
         """No trees."""
-        return [_array(write_trees([], n_features=width))]
+        return [self._written([], width)]
 
     def train(
         self, parameters: Parameters, data: TrainingData, *, round_number: int, rng: Rng, state: LocalState
@@ -79,32 +84,37 @@ class BoostedTrees(Model):
         for i in range(self.n_trees):
             booster.update(matrix, i)
         width = rows.width
-        grown = read_trees(bytes(booster.save_raw("json")), n_features=width, limits=self.update_limits()).trees
+        grown = self._trees_of(bytes(booster.save_raw("json")), width)
         # moving the thresholds of raw rows would only disguise what they still reveal
         if self.thresholds == "between" and promises_something(data):
             grown = [between_values(tree, matrix, rows.smallest[instance]) for tree in grown]
-        return Update([_array(write_trees([*head, *grown], n_features=width))], len(data.target))
+        return Update([self._written([*head, *grown], width)], len(data.target))
 
     def predict_proba(
         self, parameters: Parameters, features: FeatureArray, *, state: LocalState | None = None
     ) -> FloatArray:
-        """The logistic function of the sum of all trees' weights."""
+        """The logistic function of the sum of all trees' weights, the softmax of those of every class, or the sum."""
         kept = LocalState() if state is None else state
         if "xgb" not in kept.values:
-            kept.values["xgb"] = ScoredRows([features], self.threads)
+            kept.values["xgb"] = ScoredRows([features], self.threads, outcome=self.outcome)
         rows: ScoredRows = kept.values["xgb"]
         rows.add(self._received(parameters, rows))
         margin = rows.matrices[0].get_base_margin().astype(np.float64)
+        if self.outcome.kind == "regression":
+            return margin
+        if self.outcome.kind == "multiclass":
+            return softmax(margin.reshape(-1, self.outcome.classes))
         return np.asarray(0.5 * (1.0 + np.tanh(0.5 * margin)))
 
     def update_limits(self) -> TreeLimits:
         """What an update of a node with these settings can hold."""
         nodes = 2 ** (self.max_depth + 1) - 1
+        n_trees = self.n_trees * self.outcome.n_scores
         return TreeLimits(
-            max_trees=self.n_trees,
+            max_trees=n_trees,
             max_nodes=nodes,
             max_depth=self.max_depth,
-            max_bytes=self.n_trees * (nodes * NODE_BYTES) + 4096,
+            max_bytes=n_trees * (nodes * NODE_BYTES) + 4096,
             max_weight=self.eta * self.max_step * 1.0001,
         )
 
@@ -133,30 +143,38 @@ class BoostedTrees(Model):
     ) -> Parameters:
         """The same trees with other leaf weights."""
         width = state.values["xgb"].width
-        trees = read_trees(trained[0].tobytes(), n_features=width, limits=self.update_limits()).trees
+        trees = self._trees_of(trained[0].tobytes(), width)
         changed = []
         for tree in trees:
             value = tree.value.copy()
             value[tree.leaves] = change(tree.value[tree.leaves])
             changed.append(replace(tree, value=value))
-        return [_array(write_trees(changed, n_features=width))]
+        return [self._written(changed, width)]
+
+    def _written(self, trees: Sequence[Tree], width: int) -> AnyArray:
+        return np.frombuffer(write_trees(trees, n_features=width, outcome=self.outcome), dtype=np.uint8)
+
+    def _trees_of(self, update: bytes, width: int) -> list[Tree]:
+        return read_trees(update, n_features=width, limits=self.update_limits(), outcome=self.outcome).trees
 
     def _head(self, rows: ScoredRows, target: TargetArray) -> list[Tree]:
         """Trees that come before those a round grows: none."""
         return []
 
     def _rows_of(self, data: TrainingData) -> ScoredRows:
-        return ScoredRows([data.features(i) for i in range(data.n_instances)], self.threads, data.target)
+        instances = [data.features(i) for i in range(data.n_instances)]
+        return ScoredRows(instances, self.threads, data.target, outcome=self.outcome)
 
     def _received(self, parameters: Parameters, rows: ScoredRows) -> ReceivedTrees:
         data = parameters[0].tobytes()
-        return _read(data, rows.width, self.model_limits())
+        return _read(data, rows.width, self.model_limits(), self.outcome)
 
     def _booster(self, matrix: DMatrix, seed: int) -> Booster:
         from xgboost import Booster
 
         settings = {
-            "objective": OBJECTIVE,
+            "objective": OBJECTIVES[self.outcome.kind],
+            **({"num_class": self.outcome.classes} if self.outcome.kind == "multiclass" else {}),
             "base_score": BASE_SCORE,
             "tree_method": "hist",
             "eta": self.eta,
@@ -179,10 +197,18 @@ class ScoredRows:
     The margins live in the matrices as xgboost's base margin, to which training and prediction add.
     """
 
-    def __init__(self, instances: list[FeatureArray], threads: int, target: TargetArray | None = None) -> None:
+    def __init__(
+        self,
+        instances: list[FeatureArray],
+        threads: int,
+        target: TargetArray | None = None,
+        *,
+        outcome: Outcome = BINARY,
+    ) -> None:
         from xgboost import DMatrix
 
         self.width = instances[0].shape[1]
+        self.outcome = outcome
         self.threads = threads
         self.matrices = [DMatrix(x, label=target, nthread=threads) for x in instances]
         self.smallest = [x.min(axis=0, initial=np.inf) for x in instances]
@@ -190,8 +216,14 @@ class ScoredRows:
 
     def _forget(self) -> None:
         self.n_trees, self.digest = 0, ""
+        # classes begin alike, a number in the middle of its range
+        start = BASE_SCORE if self.outcome.kind == "regression" else 0.0
         for matrix in self.matrices:
-            matrix.set_base_margin(np.zeros(matrix.num_row(), dtype=np.float32))
+            self._set_margin(matrix, np.full(matrix.num_row() * self.outcome.n_scores, start, dtype=np.float32))
+
+    def _set_margin(self, matrix: DMatrix, margin: AnyArray) -> None:
+        shape = (-1, self.outcome.n_scores) if self.outcome.n_scores > 1 else (-1,)
+        matrix.set_base_margin(margin.reshape(shape))
 
     def add(self, received: ReceivedTrees) -> None:
         """Count trees that follow those counted before; a model from its first tree on is counted from scratch."""
@@ -204,30 +236,26 @@ class ScoredRows:
             )
         if not received.trees:
             return
-        booster = _loaded(received, self.width, self.threads)
+        booster = _loaded(received, self.width, self.threads, self.outcome)
         for matrix in self.matrices:
-            matrix.set_base_margin(booster.predict(matrix, output_margin=True))
+            self._set_margin(matrix, booster.predict(matrix, output_margin=True))
         self.n_trees += len(received.trees)
         self.digest = digest_of(received.trees, self.digest)
 
 
 # in a simulation all nodes of a round receive the same bytes
 @lru_cache(maxsize=2)
-def _read(data: bytes, n_features: int, limits: TreeLimits) -> ReceivedTrees:
-    return read_trees(data, n_features=n_features, limits=limits)
+def _read(data: bytes, n_features: int, limits: TreeLimits, outcome: Outcome) -> ReceivedTrees:
+    return read_trees(data, n_features=n_features, limits=limits, outcome=outcome)
 
 
 @lru_cache(maxsize=2)
-def _loaded(received: ReceivedTrees, n_features: int, threads: int) -> Booster:
+def _loaded(received: ReceivedTrees, n_features: int, threads: int, outcome: Outcome) -> Booster:
     from xgboost import Booster
 
     booster = Booster({"nthread": threads})
-    booster.load_model(bytearray(write_trees(received.trees, n_features=n_features)))
+    booster.load_model(bytearray(write_trees(received.trees, n_features=n_features, outcome=outcome)))
     return booster
-
-
-def _array(data: bytes) -> AnyArray:
-    return np.frombuffer(data, dtype=np.uint8)
 
 
 def between_values(tree: Tree, matrix: DMatrix, smallest: FeatureArray) -> Tree:

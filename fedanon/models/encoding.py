@@ -13,10 +13,11 @@ from typing import Literal, Protocol
 import numpy as np
 import pandas as pd
 
-from fedanon.data.cells import Cells, Intervals, Nodes, Numbers
-from fedanon.data.hierarchy import MISSING, Hierarchy
+from fedanon.data.cells import Cells, Nodes, Numbers
+from fedanon.data.hierarchy import MISSING, ROOT, Hierarchy
+from fedanon.data.rules import CodeRule
 from fedanon.data.schema import Attribute, Categorical, FreeText, Numeric, Role, Schema
-from fedanon.data.table import CodedColumn, Table
+from fedanon.data.table import Table
 from fedanon.errors import ConfigError, SchemaError
 from fedanon.release.release import Release
 from fedanon.types import AnyArray, FeatureArray, FloatArray, IndexArray, Rng
@@ -33,6 +34,7 @@ class Encoding:
 
     A numeric column is one feature, (x - low) / (high - low) of its declared range, an interval counting as its middle.
     A categorical column has one feature per leaf of its taxonomy; a node spreads the weight 1 evenly over its leaves.
+    Of codes by a rule, the uppermost level counts as the leaves: chapters of diagnoses, first signs of postal codes.
     """
 
     attributes: tuple[Numeric | Categorical, ...]
@@ -144,7 +146,7 @@ def _distinct_weights(column: Column, cells: Cells) -> FeatureArray:
 
 
 def _table_cells(table: Table, outside: list[Numeric | Categorical]) -> dict[str, RowCells]:
-    quasi = {c.name: (_own_cells(c), table.codes[:, i]) for i, c in enumerate(table.columns)}
+    quasi = {c.name: (c.own_cells, table.codes[:, i]) for i, c in enumerate(table.columns)}
     return quasi | _frame_cells(table.frame, outside, table.schema)
 
 
@@ -155,13 +157,6 @@ def _frame_cells(frame: pd.DataFrame, attributes: list[Numeric | Categorical], s
     names = [a.name for a in attributes]
     quasi = Schema(tuple(attributes), missing_values=schema.missing_values).with_quasi_identifiers(names)
     return _table_cells(Table.from_frame(frame[names], quasi, missing="category"), [])
-
-
-def _own_cells(column: CodedColumn) -> Cells:
-    """A cell for every code of a column that holds the code alone."""
-    if column.values is not None:
-        return Intervals(column.values, column.values)
-    return Nodes(np.arange(column.size, dtype=np.int32), column.hierarchy)
 
 
 # ---- Columns of an encoding ----------------------------------------------------------------------
@@ -236,8 +231,8 @@ class CategoricalColumn:
 
     @cached_property
     def values(self) -> tuple[str, ...]:
-        """The values: all leaves but the one that means missing."""
-        hierarchy = self.attribute.hierarchy
+        """The values: all leaves but the one that means missing; of a rule, the leaves of its outline."""
+        hierarchy = self.attribute.hierarchy if self.attribute.rule is None else self.attribute.rule.outline
         return tuple(label for label in hierarchy.labels[: hierarchy.n_leaves] if label != MISSING)
 
     @property
@@ -264,10 +259,19 @@ class CategoricalColumn:
         """Position of the first value below each node, and how many there are."""
         if not isinstance(cells, Nodes):
             raise SchemaError(f"The column {self.attribute.name!r} is categorical, but numbers are published for it.")
+        if self.attribute.rule is not None:
+            cells = _outlined(cells, self.attribute.rule)
         if CategoricalColumn(Categorical("", self.attribute.role, cells.hierarchy)).values != self.values:
             raise SchemaError(f"The taxonomy of {self.attribute.name!r} has other values than the encoding's.")
         first, count = _value_ranges(cells.hierarchy)
         return first[cells.nodes], count[cells.nodes]
+
+
+def _outlined(cells: Nodes, rule: CodeRule) -> Nodes:
+    """Nodes of the outline of a rule that hold the cells; which codes are at hand makes no difference."""
+    upper = [ROOT if label == MISSING else rule.upper(label) for label in cells.hierarchy.labels]
+    nodes = np.array([rule.outline.nodes[label] for label in upper], dtype=np.int32)
+    return Nodes(nodes[cells.nodes], rule.outline)
 
 
 def _value_ranges(hierarchy: Hierarchy) -> tuple[IndexArray, IndexArray]:

@@ -1,4 +1,4 @@
-"""Logistic regression by bounded Newton steps, or by noisy gradient steps that hide every single record; numpy only."""
+"""Linear models by bounded Newton steps, or by noisy gradient steps that hide every single record; numpy only."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from fedanon.fields import parameter
 from fedanon.models import MODELS
 from fedanon.models.base import LocalState, Model, Parameters, TrainingData, Update
+from fedanon.models.outcome import softmax
 from fedanon.privacy.accounting.noise import SLACK, Noise
 from fedanon.types import AnyArray, FeatureArray, FloatArray, Rng, TargetArray
 
@@ -18,17 +19,22 @@ from fedanon.types import AnyArray, FeatureArray, FloatArray, Rng, TargetArray
 class LogisticRegression(Model):
     r"""L2-regularized logistic regression; parameters: coefficients (width,) and intercept (1,).
 
+    With K > 2 classes it is softmax regression, with coefficients (K, width) and intercepts (K,); a number is predicted
+    by least squares on its place in the declared range.
+
     Locally it descends the mean log-loss :math:`+ \frac{\lambda}{2} |w|^2 + \frac{\mu}{2} |\theta - \theta_0|^2`, where
     :math:`\theta_0` are the global parameters (FedProx, Li et al. 2020), by the steps
 
     .. math:: \theta \leftarrow \theta - (\tfrac{1}{4n} X^T X + \Lambda)^{-1} \nabla(\theta)
 
     The matrix bounds the Hessian of any logistic regression on X (Böhning & Lindsay 1988): no step size has to be
-    chosen, no step can overshoot, and it is inverted once per run, so that a round costs a few products with X.
+    chosen, no step can overshoot, and it is inverted once per run, so that a round costs a few products with X. In
+    place of 1/4 stands 1/2 for each class of a softmax (Böhning 1992), and 1 for least squares: the Hessian itself.
     """
 
     name = "lr"
     aggregation = "mean"
+    outcomes = frozenset({"binary", "multiclass", "regression"})
     clips_gradients = True
 
     l2: float = parameter(1e-4, help="penalty on squared coefficients", at_least=1e-9)
@@ -37,6 +43,8 @@ class LogisticRegression(Model):
 
     def initial(self, width: int) -> Parameters:
         """Zeros."""
+        if self.outcome.kind == "multiclass":
+            return [np.zeros((self.outcome.classes, width)), np.zeros(self.outcome.classes)]
         return [np.zeros(width), np.zeros(1)]
 
     def train(
@@ -45,20 +53,40 @@ class LogisticRegression(Model):
         """A few steps from the global parameters."""
         design, inverse = self._prepared(data, round_number, state)
         penalty = np.append(np.full(design.shape[1] - 1, self.l2), 0.0)
-        start = np.concatenate(parameters).astype(np.float64)
-        point = start
+        start = self._joined(parameters)
+        point, truth = start, self._truth(data.target)
         for _ in range(self.steps):
-            residual = _sigmoid(design @ point.astype(np.float32)) - data.target
-            slope = residual.astype(np.float32) @ design / len(design)
-            point = point - inverse @ (slope + penalty * point + self.mu * (point - start))
-        return Update([point[:-1], point[-1:]], len(design))
+            residual = self._predicted(design @ point.astype(np.float32).T) - truth
+            slope = residual.astype(np.float32).T @ design / len(design)
+            point = point - (inverse @ (slope + penalty * point + self.mu * (point - start)).T).T
+        return Update([point[..., :-1], point[..., -1] if point.ndim == 2 else point[-1:]], len(design))
 
     def predict_proba(
         self, parameters: Parameters, features: FeatureArray, *, state: LocalState | None = None
     ) -> FloatArray:
-        """The logistic function of the linear score."""
+        """The logistic function of the linear score, the softmax of several, or the score itself."""
         coefficients, intercept = parameters
-        return _sigmoid(features @ coefficients + intercept)
+        return self._predicted(features @ coefficients.T + intercept)
+
+    def _joined(self, parameters: Parameters) -> FloatArray:
+        """Coefficients and intercept in one array, of which softmax has a row per class."""
+        coefficients, intercept = parameters
+        if coefficients.ndim == 2:
+            return np.column_stack([coefficients, intercept]).astype(np.float64)
+        return np.concatenate(parameters).astype(np.float64)
+
+    def _truth(self, target: TargetArray) -> AnyArray:
+        """What predictions are compared with: of several classes, 1 for that of the row and 0 for the others."""
+        if self.outcome.kind != "multiclass":
+            return target
+        return np.eye(self.outcome.classes)[target.astype(np.int64)]
+
+    def _predicted(self, scores: AnyArray) -> FloatArray:
+        if self.outcome.kind == "binary":
+            return _sigmoid(scores)
+        if self.outcome.kind == "regression":
+            return np.asarray(scores, dtype=np.float64)
+        return softmax(scores)
 
     @property
     def gradient_steps(self) -> int:
@@ -93,7 +121,8 @@ class LogisticRegression(Model):
         return kept[instance]
 
     def _inverse_bound(self, design: FeatureArray) -> FloatArray:
-        bound = (design.T @ design).astype(np.float64) / (4 * len(design))
+        divisor = {"binary": 4, "multiclass": 2, "regression": 1}[self.outcome.kind]
+        bound = (design.T @ design).astype(np.float64) / (divisor * len(design))
         bound[np.diag_indices_from(bound)] += self.l2 + self.mu
         return np.asarray(np.linalg.inv(bound), dtype=np.float64)
 

@@ -1,6 +1,7 @@
-"""Scores of a binary classifier, with numpy alone: an edge node has no scikit-learn.
+"""Scores of a classifier, with numpy alone: an edge node has no scikit-learn.
 
-``truth`` holds 0 and 1, ``labels`` predicted 0 and 1, ``probability`` that of class 1. A ratio 0 / 0 counts as 0.
+``truth`` holds 0 and 1, ``labels`` predicted 0 and 1, ``probability`` that of class 1. A ratio 0 / 0 counts as 0. For
+targets of other kinds see :mod:`fedanon.models.outcome_scores`.
 """
 
 from __future__ import annotations

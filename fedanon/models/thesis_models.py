@@ -76,6 +76,7 @@ class ThesisTrees(BoostedTrees):
     """
 
     name = "xgb_thesis"
+    outcomes = frozenset({"binary"})
 
     instances: Literal["leaves", "draws"] = parameter("leaves", help=INSTANCES)
     max_depth: int = parameter(8, help="depth of a tree", at_least=1, at_most=12)

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedanon.errors import ConfigError, UpdateRejectedError
-from fedanon.models.trees import BASE_SCORE, BEFORE, FIRST_TREE, OBJECTIVE, Tree, digest_of, write_trees
+from fedanon.models.outcome import BINARY, Outcome
+from fedanon.models.trees import BASE_SCORE, BEFORE, FIRST_TREE, OBJECTIVES, Tree, digest_of, orders_of, write_trees
 from fedanon.types import AnyArray, FeatureArray, IntArray
 
 
@@ -40,7 +41,7 @@ class ReceivedTrees:
     before: str = ""
 
 
-def read_trees(data: bytes, *, n_features: int, limits: TreeLimits) -> ReceivedTrees:
+def read_trees(data: bytes, *, n_features: int, limits: TreeLimits, outcome: Outcome = BINARY) -> ReceivedTrees:
     """The trees of an xgboost JSON model, checked.
 
     Parameters
@@ -48,6 +49,7 @@ def read_trees(data: bytes, *, n_features: int, limits: TreeLimits) -> ReceivedT
     data : the JSON text.
     n_features : width of the encoding.
     limits : what is accepted.
+    outcome : what the trees must predict.
 
     Raises
     ------
@@ -57,14 +59,17 @@ def read_trees(data: bytes, *, n_features: int, limits: TreeLimits) -> ReceivedT
     if not 0 < len(data) <= limits.max_bytes:
         _reject("it is empty or too large")
     learner = _child(_parse(data), "learner")
-    _check_learner(learner, n_features)
+    _check_learner(learner, n_features, outcome)
     model = _child(_child(learner, "gradient_booster"), "model")
     trees = model.get("trees")
     if not isinstance(trees, list) or not limits.min_trees <= len(trees) <= limits.max_trees:
         _reject("the number of trees is not allowed")
-    _check_counts(model, len(trees))
+    _check_counts(model, len(trees), outcome)
     read = [_tree(tree, place, n_features, limits) for place, tree in enumerate(trees)]
-    return ReceivedTrees(read, *_beginning(learner))
+    first, before = _beginning(learner)
+    if first % outcome.n_scores:
+        _reject("the place of its first tree is wrong")
+    return ReceivedTrees(read, first, before)
 
 
 # ---- The document --------------------------------------------------------------------------------
@@ -92,25 +97,27 @@ def _child(document: Any, key: str) -> Mapping[str, Any]:
     return child
 
 
-def _check_learner(learner: Mapping[str, Any], n_features: int) -> None:
-    if _child(learner, "objective").get("name") != OBJECTIVE:
+def _check_learner(learner: Mapping[str, Any], n_features: int, outcome: Outcome) -> None:
+    if _child(learner, "objective").get("name") != OBJECTIVES[outcome.kind]:
         _reject("the objective is another")
     if _child(learner, "gradient_booster").get("name") != "gbtree":
         _reject("the booster is another")
     sizes = _child(learner, "learner_model_param")
     if _whole(sizes.get("num_feature")) != n_features:
         _reject("the number of features is another")
-    if _whole(sizes.get("num_class")) != 0 or _whole(sizes.get("num_target", "1")) != 1:
-        _reject("it has more than two classes")
-    if _score(sizes.get("base_score")) != BASE_SCORE:
+    classes = outcome.classes if outcome.kind == "multiclass" else 0
+    if _whole(sizes.get("num_class")) != classes or _whole(sizes.get("num_target", "1")) != 1:
+        _reject("the number of classes is another")
+    if set(_scores(sizes.get("base_score"))) != {BASE_SCORE}:
         _reject("the base score is another")
 
 
-def _check_counts(model: Mapping[str, Any], count: int) -> None:
+def _check_counts(model: Mapping[str, Any], count: int, outcome: Outcome) -> None:
     sizes = _child(model, "gbtree_model_param")
     if _whole(sizes.get("num_parallel_tree")) != 1 or _whole(sizes.get("num_trees")) != count:
         _reject("the declared number of trees is wrong")
-    if model.get("tree_info") != [0] * count or model.get("iteration_indptr") != list(range(count + 1)):
+    iterations, scores = orders_of(count, outcome)
+    if count % outcome.n_scores or model.get("tree_info") != scores or model.get("iteration_indptr") != iterations:
         _reject("the order of the trees is wrong")
 
 
@@ -127,12 +134,12 @@ def _whole(text: Any) -> int | None:
     return int(text) if isinstance(text, str) and text.isascii() and text.isdigit() and len(text) <= 9 else None
 
 
-def _score(text: Any) -> float | None:
-    """The base score, which newer versions of xgboost write in brackets."""
+def _scores(text: Any) -> list[float]:
+    """The base score, which newer versions of xgboost write in brackets, once per class."""
     try:
-        return float(text.strip("[]")) if isinstance(text, str) and len(text) < 32 else None
+        return [float(part) for part in text.strip("[]").split(",")] if isinstance(text, str) else []
     except ValueError:
-        return None
+        return []
 
 
 # ---- One tree ------------------------------------------------------------------------------------
@@ -166,7 +173,7 @@ def _n_nodes(document: Mapping[str, Any], n_features: int, limits: TreeLimits) -
     if _whole(sizes.get("num_feature")) != n_features or _whole(sizes.get("num_deleted")) != 0:
         _reject("the sizes of a tree are wrong")
     if _whole(sizes.get("size_leaf_vector", "1")) not in (0, 1):
-        _reject("it has more than two classes")
+        _reject("its leaves hold more than one weight")
     return n_nodes
 
 
@@ -237,6 +244,7 @@ class TreeModel:
 
     n_features: int
     trees: list[Tree] = field(default_factory=list, repr=False)
+    outcome: Outcome = BINARY
     _digests: list[str] = field(default_factory=lambda: [""], repr=False)
 
     def __post_init__(self) -> None:
@@ -268,13 +276,14 @@ class TreeModel:
     def to_bytes(self, first_tree: int = 0) -> bytes:
         """The trees from ``first_tree`` on, as JSON that also holds where they begin."""
         rest, before = self.trees[first_tree:], self._digests[first_tree]
-        return write_trees(rest, n_features=self.n_features, first_tree=first_tree, before=before)
+        return write_trees(rest, n_features=self.n_features, first_tree=first_tree, before=before, outcome=self.outcome)
 
     def to_array(self, first_tree: int = 0) -> NDArray[np.uint8]:
         """The bytes as an array: the only parameter of the model on the wire."""
         return np.frombuffer(self.to_bytes(first_tree), dtype=np.uint8)
 
     @classmethod
-    def from_bytes(cls, data: bytes, *, n_features: int, limits: TreeLimits) -> TreeModel:
+    def from_bytes(cls, data: bytes, *, n_features: int, limits: TreeLimits, outcome: Outcome = BINARY) -> TreeModel:
         """Read a whole model, such as a checkpoint."""
-        return cls(n_features, read_trees(data, n_features=n_features, limits=limits).trees)
+        read = read_trees(data, n_features=n_features, limits=limits, outcome=outcome)
+        return cls(n_features, read.trees, outcome)

@@ -16,9 +16,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fedanon.models.outcome import BINARY, Outcome, OutcomeKind
 from fedanon.types import BoolArray, IntArray
 
-OBJECTIVE = "binary:logistic"
+#: what xgboost minimizes, by the kind of target
+OBJECTIVES: dict[OutcomeKind, str] = {
+    "binary": "binary:logistic",
+    "multiclass": "multi:softprob",
+    "regression": "reg:squarederror",
+}
 BASE_SCORE = 0.5
 #: attributes that hold where in the global model the written trees begin, and the digest of the trees before them
 FIRST_TREE = "fedanon_first_tree"
@@ -31,10 +37,11 @@ _HEAD = (
     '"gbtree_model_param":{"num_parallel_tree":"1","num_trees":"%d"},"iteration_indptr":%s,"tree_info":%s,"trees":['
 )
 _TAIL = (
-    ']},"name":"gbtree"},"learner_model_param":{"base_score":"%s","boost_from_average":"0","num_class":"0",'
-    '"num_feature":"%d","num_target":"1"},"objective":{"name":"%s","reg_loss_param":{"scale_pos_weight":"1"}}},'
+    ']},"name":"gbtree"},"learner_model_param":{"base_score":"%s","boost_from_average":"0","num_class":"%d",'
+    '"num_feature":"%d","num_target":"1"},"objective":{"name":"%s",%s}},'
     '"version":[2,0,0]}'
 )
+_LOSS_SETTINGS = '"reg_loss_param":{"scale_pos_weight":"1"}'
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,8 +114,10 @@ def digest_of(trees: Iterable[Tree], before: str = "") -> str:
     return before
 
 
-def write_trees(trees: Sequence[Tree], *, n_features: int, first_tree: int = 0, before: str = "") -> bytes:
-    """An xgboost model as JSON.
+def write_trees(
+    trees: Sequence[Tree], *, n_features: int, first_tree: int = 0, before: str = "", outcome: Outcome = BINARY
+) -> bytes:
+    """An xgboost model as JSON; of several classes, the trees add to the score of each in turn.
 
     Parameters
     ----------
@@ -116,13 +125,23 @@ def write_trees(trees: Sequence[Tree], *, n_features: int, first_tree: int = 0, 
     n_features : width of the encoding.
     first_tree : the place of the first of them in the global model.
     before : digest of the trees of the global model before that place.
+    outcome : what they predict.
     """
     count = len(trees)
-    places = json.dumps(list(range(count + 1)), separators=(",", ":"))
-    groups = json.dumps([0] * count, separators=(",", ":"))
+    places, groups = (json.dumps(order, separators=(",", ":")) for order in orders_of(count, outcome))
     written = (f'{{"id":{i},"tree_param":{_sizes(tree, n_features)},{tree.text}' for i, tree in enumerate(trees))
     head = _HEAD % (BEFORE, before, FIRST_TREE, first_tree, count, places, groups)
-    return f"{head}{','.join(written)}{_TAIL % (BASE_SCORE, n_features, OBJECTIVE)}".encode()
+    multiclass = outcome.kind == "multiclass"
+    classes = outcome.classes if multiclass else 0
+    settings = f'"softmax_multiclass_param":{{"num_class":"{classes}"}}' if multiclass else _LOSS_SETTINGS
+    tail = _TAIL % (BASE_SCORE, classes, n_features, OBJECTIVES[outcome.kind], settings)
+    return f"{head}{','.join(written)}{tail}".encode()
+
+
+def orders_of(count: int, outcome: Outcome) -> tuple[list[int], list[int]]:
+    """Where each iteration of boosting begins among ``count`` trees, and which score each tree adds to."""
+    width = outcome.n_scores
+    return list(range(0, count + 1, width)), [place % width for place in range(count)]
 
 
 def _sizes(tree: Tree, n_features: int) -> str:

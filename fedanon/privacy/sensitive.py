@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fedanon.data.groups import Groups
-from fedanon.data.schema import Attribute, Numeric, Role, Schema
+from fedanon.data.schema import Attribute, Categorical, Numeric, Role, Schema
 from fedanon.data.table import missing_mask, numbers, texts
 from fedanon.errors import ConfigError
 from fedanon.fields import parameter
@@ -52,10 +52,20 @@ def sensitive_values(rows: Rows, name: str) -> Sensitive:
     if isinstance(attribute, Numeric):
         column = pd.Series(numbers(column, attribute, absent))
     else:
-        column = texts(column).where(~absent)
+        column = _told_apart(texts(column).where(~absent), attribute)
     codes, values = pd.factorize(column, sort=True)
     codes[codes < 0] = len(values)
     return Sensitive(attribute, codes.astype(np.int32), pd.Index(values), len(values) + bool(absent.any()))
+
+
+def _told_apart(column: pd.Series[Any], attribute: Attribute) -> pd.Series[Any]:
+    """The values, or what they are at the level at which their rule tells them apart."""
+    rule = attribute.rule if isinstance(attribute, Categorical) else None
+    if rule is None:
+        return column
+    label = {value: rule.at_level(str(value), rule.distinct_at) for value in column.dropna().unique()}
+    # what is published at a coarser level already stays as it is
+    return column.map({value: value if found is None else found for value, found in label.items()})
 
 
 def sensitive_attribute(schema: Schema, name: str) -> Attribute:

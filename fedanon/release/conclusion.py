@@ -154,7 +154,7 @@ def conclude(
     findings = [
         *failed,
         *_promises(verdicts),
-        *_columns(exposure, noise=noise),
+        *_columns(exposure, noise=noise, pseudonyms=view.has_pseudonyms),
         *_singled_out(tried),
         *_certain(exposure),
         *_gains(tried),
@@ -193,12 +193,14 @@ def _promises(verdicts: Sequence[Verdict]) -> Iterator[ReleaseFinding]:
             yield ReleaseFinding(kind="promise_not_checked", model=verdict.model, reason=verdict.doubt)
 
 
-def _columns(exposure: Exposure, *, noise: bool) -> Iterator[ReleaseFinding]:
+def _columns(exposure: Exposure, *, noise: bool, pseudonyms: bool) -> Iterator[ReleaseFinding]:
     if exposure.suspected:
         yield ReleaseFinding(kind="suspected_identifier", columns=exposure.suspected)
     # what a mechanism drew is true of nobody, so that it is unique says nothing
     if exposure.unique.share > MAX_UNIQUE and not noise:
-        yield ReleaseFinding(kind="jointly_unique", portion=exposure.unique, share=exposure.unique.share)
+        # where pseudonyms are published, they are not among the columns that anybody may know
+        reason = "pseudonyms" if pseudonyms else ""
+        yield ReleaseFinding(kind="jointly_unique", reason=reason, portion=exposure.unique, share=exposure.unique.share)
 
 
 def _singled_out(attacks: Sequence[AttackOutcome]) -> Iterator[ReleaseFinding]:

@@ -103,6 +103,8 @@ def measure_exposure(view: PublishedView, columns: Iterable[pd.Series[Any]] | No
     certain, suspected = dict[str, CertainValue](), list[str]()
     for column in passing:
         attribute = view.schema[str(column.name)]
+        if attribute.name == view.schema.pseudonym:
+            continue  # known to nobody without the key; that it links rows is part of the classes
         refinement.refine(column)
         if attribute.role is Role.SENSITIVE:
             certain[attribute.name] = certain_value(view, column)
@@ -144,7 +146,7 @@ class _Refinement:
 
     def __init__(self, view: PublishedView) -> None:
         self._rows = np.flatnonzero(~view.suppressed)
-        self._groups: IndexArray = view.classes.labels[self._rows].astype(np.int64)
+        self._groups: IndexArray = view.equal_rows.labels[self._rows].astype(np.int64)
         self._persons = np.arange(len(view)) if view.persons is None else view.persons
         self._alone = 0
 

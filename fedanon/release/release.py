@@ -12,13 +12,16 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import pandas as pd
 
-from fedanon.data.cells import Cells
+from fedanon.data.cells import Cells, as_written, cell_texts
 from fedanon.data.groups import Groups
 from fedanon.data.hierarchy import ROOT
 from fedanon.data.table import Table
 from fedanon.privacy.base import Claim
 from fedanon.release.view import PublishedView
 from fedanon.types import IntArray
+
+#: said of a claim where pseudonyms show which rows are one person's
+SERIES = "; counted are people all of whose published records have the same quasi-identifiers, row for row"
 
 
 class Recoding(Protocol):
@@ -72,7 +75,8 @@ class Release(PublishedView):
     @property
     def promise(self) -> str:
         """What is claimed, as a clause about people or, where the schema does not know them, records; '' if nothing."""
-        return "" if self.claim is None else self.claim.describe(self.schema.unit)
+        said = "" if self.claim is None else self.claim.describe(self.schema.unit)
+        return said + SERIES if said and self.has_pseudonyms else said
 
     def groups_of(self, name: str) -> Groups:
         """The rows generalized together in one column: the groups or, if columns are alone, those that share a cell."""
@@ -105,10 +109,8 @@ class Release(PublishedView):
             # whole numbers stay whole beside the cells that are now empty
             frame = frame.astype(dict.fromkeys(frame.select_dtypes("integer"), "Int64"))
             frame = frame.mask(np.broadcast_to(hidden[:, None], frame.shape))
-        cells = {
-            name: np.append(column.texts(), ROOT)[np.where(hidden, len(column), self.groups.labels)]
-            for name, column in self.cells.items()
-        }
+        at = np.where(hidden, self.groups.count, self.groups.labels)
+        cells = {n: np.append(cell_texts(column, self.schema[n]), ROOT)[at] for n, column in self.cells.items()}
         return pd.concat([frame, pd.DataFrame(cells, index=frame.index)], axis=1)[self.schema.published]
 
     def _regrouped(self) -> Release:
@@ -137,7 +139,7 @@ def release_of(
         schema=table.schema,
         passthrough=_passthrough(table),
         groups=groups,
-        cells=cells,
+        cells={name: as_written(column, table.schema[name]) for name, column in cells.items()},
         persons=table.persons,
         claim=claim,
         provenance=provenance,

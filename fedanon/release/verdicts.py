@@ -13,8 +13,9 @@ from fedanon.release.release import Release
 from fedanon.release.view import PublishedView
 
 #: why a promise is left open: it counts people who are not known, or those of all nodes; its population is not at hand;
-#: it is about how the release was made; its taxonomy is in the schema, and not in the manifest
-Doubt = Literal["", "people", "federation", "population", "mechanism", "schema"]
+#: it is about how the release was made; its taxonomy is in the schema, and not in the manifest; the other releases of
+#: its series are not at hand
+Doubt = Literal["", "people", "federation", "population", "mechanism", "schema", "releases"]
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,29 @@ class Mechanism:
         return self.name
 
 
-Promise = PrivacyModel | Mechanism
+@dataclass(frozen=True)
+class OverReleases:
+    """A promise about several releases together, of which one file shows nothing.
+
+    Parameters
+    ----------
+    releases : how many there are.
+    least_values : of every protected column, how many values stay possible for each person.
+    """
+
+    min_people: ClassVar[int] = 0
+    of_federation: ClassVar[bool] = False
+    hides_presence: ClassVar[bool] = False
+
+    releases: int
+    least_values: Mapping[str, int]
+
+    def __str__(self) -> str:
+        kept = ", ".join(f"{least} of {name!r}" for name, least in self.least_values.items())
+        return f"values left possible by {self.releases} releases together: {kept}"
+
+
+Promise = PrivacyModel | Mechanism | OverReleases
 
 
 @dataclass(frozen=True)
@@ -67,10 +90,17 @@ def claimed_models(claim: Mapping[str, Any]) -> list[Promise]:
     """What a manifest's claim promises, k-anonymity or the mechanism first."""
     try:
         mechanism = Mechanism(str(claim["model"]), {n: v for n, v in claim.items() if n != "model"}) if claim else None
-        models = models_of_claim(claim)
-        return [*models] if mechanism is None or "k" in claim else [mechanism, *models]
+        models: list[Promise] = [*models_of_claim(claim), *_over_releases(claim)]
+        return models if mechanism is None or "k" in claim else [mechanism, *models]
     except (KeyError, TypeError, ValueError, AttributeError):
         raise DataError("The claim of the manifest cannot be read.") from None
+
+
+def _over_releases(claim: Mapping[str, Any]) -> list[OverReleases]:
+    series = claim.get("series")
+    if series is None or int(series["releases"]) < 2:
+        return []  # the first release of a series has nothing to be combined with
+    return [OverReleases(int(series["releases"]), dict(series["least_values"]))]
 
 
 def verified_claim(release: Release) -> list[Verdict]:
@@ -101,6 +131,8 @@ def _verdict(view: PublishedView, model: Promise, strict: bool) -> Verdict:
 
     if isinstance(model, Mechanism):
         return left_open("mechanism")
+    if isinstance(model, OverReleases):
+        return left_open("releases")
     if model.of_federation:
         return left_open("federation")
     if not strict and model.needs_more_than(view.schema):

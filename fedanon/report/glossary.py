@@ -79,6 +79,24 @@ _SCORES = {
         "Log loss", "How wrong the predicted probabilities are; confident errors cost the most. 0 is perfect.", "lower"
     ),
     "brier": Meaning("Brier score", "Mean squared distance of the predicted probability from the outcome.", "lower"),
+    "ece": Meaning(
+        "Calibration error",
+        "Mean distance between the predicted probability and the share of cases in which it came true, over ten bins.",
+        "lower",
+    ),
+    "auc_weighted_pooled": Meaning(
+        "AUC by class, weighted, all test rows",
+        "The AUC of every class against the others, weighted by the rows of the class.",
+        "higher",
+    ),
+    "f1_macro_pooled": Meaning("F1, all classes, all test rows", "Mean of the F1 of all classes.", "higher"),
+    "mae": Meaning("Mean absolute error", "How far predictions are off on average, in units of the column.", "lower"),
+    "rmse": Meaning("Root mean squared error", "Like the mean error, but large errors count for more.", "lower"),
+    "r2": Meaning(
+        "R2",
+        "Share of the variance that is explained: 0 is always predicting the mean, 1 is perfect, less than 0 is worse.",
+        "higher",
+    ),
     "precision": Meaning("Precision", "Share of true positives among the cases predicted positive.", "higher"),
     "recall": Meaning("Recall", "Share of the positive cases that are found.", "higher"),
     "f1": Meaning("F1", "Harmonic mean of precision and recall of the positive class.", "higher"),

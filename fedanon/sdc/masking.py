@@ -20,7 +20,8 @@ from fedanon.io.atomic import atomic_write
 from fedanon.metrics import evaluate
 from fedanon.release.release import Release
 from fedanon.sdc.methods.numeric import NumericPerturbation
-from fedanon.sdc.methods.pipeline import Pipeline, Step
+from fedanon.sdc.methods.pipeline import Pipeline
+from fedanon.sdc.methods.step import Step
 
 #: zeros stay zero and nothing becomes negative (Morais 2022, tables 34 to 39)
 RESTRICTED = {"keep_zeros": True, "non_negative": True}
@@ -38,6 +39,9 @@ class Masking:
         """Mask the table; a method that cannot map back by itself is followed by a step that does."""
         component = ANONYMIZERS[self.method]
         if not self.reverse_map:
+            if component.numeric_only and any(column.has_missing for column in table.columns):
+                # a step takes missing numbers, the method itself does not
+                return Pipeline((Step(self.method, (), self.settings),)).anonymize(table, rng=seed)
             return build(component, self.settings).anonymize(table, rng=seed)
         if issubclass(component, NumericPerturbation):
             return build(component, {**self.settings, "reverse_map": True}).anonymize(table, rng=seed)
@@ -75,6 +79,17 @@ def _short(value: Any) -> str:
 PLACE = ("method", "variant", "parameters")
 #: metrics of every row; the first two are the axes by default
 DEFAULT_METRICS = ("dld", "il2", "interval_risk", "mae_correlation", "gini_difference")
+#: the same where categories are compared: records found again by all keys, and what the release leaves open of a key
+CATEGORY_METRICS = (
+    "linkage_expected_share",
+    "conditional_entropy",
+    "violations_3",
+    "violations_3_sdcmicro",
+    "expected_reidentifications",
+    "contingency_ut1",
+    "categories_changed",
+    "new_missing",
+)
 
 OnRow = Callable[[Masking], None]
 

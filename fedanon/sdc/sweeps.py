@@ -16,7 +16,7 @@ from fedanon.sdc.masking import RESTRICTED, Masking
 from fedanon.sdc.methods.numeric import NumericPerturbation
 
 Variant = Literal["plain", "reverse mapped", "restricted", "restricted, reverse mapped"]
-Family = Literal["noise", "model", "permutation", "rank-keeping", "microaggregation"]
+Family = Literal["noise", "model", "permutation", "rank-keeping", "microaggregation", "categories"]
 
 VARIANTS: tuple[Variant, ...] = get_args(Variant)
 
@@ -58,6 +58,7 @@ SWEEPS: dict[str, Sweep] = {
     "additive_noise": Sweep(family="noise", values={"c": _SHARES}),
     "correlated_noise": Sweep(family="noise", values={"c": _SHARES}),
     "kim_noise": Sweep(family="noise", values={"c": _SHARES}),
+    "restricted_noise": Sweep(family="noise", values={"c": _SHARES}),
     "correlated2_noise": Sweep(family="noise", values={"d": [0.1, 0.2, 0.4, 0.6, 0.8]}),
     "outlier_noise": Sweep(family="noise", values={"c": [0.1, 0.5, 1.0]}),
     "multiplicative_noise": Sweep(family="noise", values={"sd": _FACTORS}),
@@ -73,11 +74,28 @@ SWEEPS: dict[str, Sweep] = {
     "rank_swapping": Sweep(family="permutation", values={"percent": [1.0, 2.0, 5.0, 10.0, 20.0]}, reversible=False),
     "resampling": Sweep(family="rank-keeping", values={"samples": [1, 10, 100]}, reversible=False),
     "distortion": Sweep(family="rank-keeping", values={"significance": 0.0}, reversible=False),
+    "area_centers": Sweep(family="microaggregation", values={"k": _KS}),
+    "spatial_smoothing": Sweep(family="microaggregation", values={"bandwidth": [0.1, 0.5]}),
     "rounding": Sweep(family="rank-keeping", values={"base": [0.1, 0.5, 1.0]}, spread="base"),
     "mdav": Sweep(family="microaggregation", values={"k": _KS}),
     "rmd": Sweep(family="microaggregation", values={"k": _KS}),
     "pca": Sweep(family="microaggregation", values={"k": _KS}),
     "individual_ranking": Sweep(family="microaggregation", values={"k": _KS}),
+}
+
+
+#: methods for categories, for a table whose quasi-identifiers are categorical
+CATEGORY_SWEEPS: dict[str, Sweep] = {
+    "pram": Sweep(family="categories", values={"keep": [0.5, 0.7, 0.9, 0.95]}, reversible=False),
+    "invariant_pram": Sweep(family="categories", values={"pd": [0.2, 0.5, 0.8], "alpha": 0.5}, reversible=False),
+    "local_suppression": Sweep(
+        family="categories", values={"k": [2, 3, 5], "matching": ["wildcard", "equal", "sdcmicro"]}, reversible=False
+    ),
+    "threshold_suppression": Sweep(family="categories", values={"threshold": [0.1, 0.4, 0.7]}, reversible=False),
+    "category_swapping": Sweep(family="categories", values={"percent": [2.0, 10.0]}, reversible=False),
+    "category_microaggregation": Sweep(family="categories", values={"k": [3, 10]}, reversible=False),
+    "semantic_recoding": Sweep(family="categories", values={"k": [2, 3, 5]}, reversible=False),
+    "global_recoding": Sweep(family="categories", values={"level": 1}, reversible=False),
 }
 
 
@@ -87,7 +105,7 @@ def maskings(
     """Return every method of ``given`` with every combination of its values; the sweep's values are the default."""
     found = []
     for method, values in given.items():
-        sweep = SWEEPS.get(method, Sweep(family="model"))
+        sweep = SWEEPS.get(method) or CATEGORY_SWEEPS.get(method) or Sweep(family="model")
         chosen = {**_in_units(sweep, table), **values}
         for variant in (one for one in sweep.variants(method) if one in variants):
             extra = RESTRICTED if "restricted" in variant else {}

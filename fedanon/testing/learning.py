@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from fedanon.data.table import Table
+from fedanon.errors import ConfigError
 from fedanon.learning.aggregators import AGGREGATORS, Aggregator, make_aggregator
 from fedanon.learning.strategies import STRATEGIES, Strategy
 from fedanon.learning.strategies.means import WeightedMean
 from fedanon.models.base import LocalState, Model, Parameters, TrainingData, Update
 from fedanon.models.encoding import Encoding
+from fedanon.models.outcome import Outcome, OutcomeKind
+from fedanon.models.target import outcome_of
 from fedanon.testing.examples import check_settings, example_release, example_table, expect
 from fedanon.types import AnyArray
 
 ROUNDS = 3
+#: columns of the example table, by the kind of target they are
+TARGETS: dict[OutcomeKind, str] = {"binary": "readmitted", "multiclass": "illness", "regression": "cost"}
 
 
 def check_model(model: Model) -> None:
-    """Raise AssertionError unless a model can be trained in rounds by several nodes and gives probabilities.
+    """Raise AssertionError unless a model can be trained in rounds by several nodes and predicts what it says it can.
 
     Its updates pass the validation every server applies; the same random numbers give the same update, whether the
     node remembers the rounds before or has lost its state; the arrays it is given stay as they are; a prediction is a
-    probability for every row, with a state or without.
+    probability for every row, of every class where there are several, or a number, with a state or without. All this
+    for every kind of target among its ``outcomes``; targets of other kinds are refused.
 
     >>> from fedanon.models import LogisticRegression
     >>> check_model(LogisticRegression())
@@ -35,7 +43,32 @@ def check_model(model: Model) -> None:
     name = type(model).__name__
     expect(getattr(model, "name", ""), f"{name} needs a name.")
     expect(model.aggregation in AGGREGATORS, f"{name}: there is no aggregation {model.aggregation!r}.")
-    encoding, nodes = _nodes(model)
+    for kind, column in TARGETS.items():
+        tables = [_predicting(column, 120, seed) for seed in (0, 1)]
+        outcome = outcome_of(tables[0].schema)
+        if kind in model.outcomes:
+            _check_rounds(model.predicting(outcome), tables)
+        else:
+            _check_refusal(model, outcome)
+
+
+def _predicting(column: str, rows: int, seed: int) -> Table:
+    table = example_table(rows, seed=seed)
+    return replace(table, schema=replace(table.schema, target=column))
+
+
+def _check_refusal(model: Model, outcome: Outcome) -> None:
+    try:
+        model.predicting(outcome)
+    except ConfigError:
+        return
+    raise AssertionError(f"{type(model).__name__} must refuse to predict {outcome}.")
+
+
+def _check_rounds(model: Model, tables: Sequence[Table]) -> None:
+    """A few rounds of two nodes."""
+    name, encoding = type(model).__name__, Encoding.from_schema(tables[0].schema)
+    nodes = [model.training_data(example_release(table), encoding, 0) for table in tables]
     first, second = model.initial(encoding.width), model.initial(encoding.width)
     expect(_equal(first, second), f"{name}.initial() must give the same arrays every time.")
     aggregator = _aggregator(model, encoding.width)
@@ -48,12 +81,6 @@ def check_model(model: Model) -> None:
         read = [aggregator.read(update.parameters) for update in updates]
         aggregator.combine(number, read, [update.n_examples for update in updates])
     _check_predictions(model, aggregator.parameters, encoding)
-
-
-def _nodes(model: Model) -> tuple[Encoding, list[TrainingData]]:
-    tables = [example_table(120, seed=seed) for seed in (0, 1)]
-    encoding = Encoding.from_schema(tables[0].schema)
-    return encoding, [model.training_data(example_release(table), encoding, 0) for table in tables]
 
 
 def _aggregator(model: Model, width: int) -> Aggregator:
@@ -82,8 +109,14 @@ def _check_predictions(model: Model, parameters: Parameters, encoding: Encoding)
     table = example_table(80, seed=2)
     features = encoding.encode_table(table)
     chances = model.predict_proba(parameters, features)
-    expect(chances.shape == (len(table),), f"{name}.predict_proba() must give one number for every row.")
-    expect(bool(((chances >= 0) & (chances <= 1)).all()), f"{name}.predict_proba() must give probabilities.")
+    width = model.outcome.n_scores
+    shape = (len(table), width) if width > 1 else (len(table),)
+    expect(chances.shape == shape, f"{name}.predict_proba() must give one number for every row, or class of it.")
+    expect(bool(np.isfinite(chances).all()), f"{name}.predict_proba() must give finite numbers.")
+    if model.outcome.kind != "regression":
+        expect(bool(((chances >= 0) & (chances <= 1)).all()), f"{name}.predict_proba() must give probabilities.")
+    if width > 1:
+        expect(np.allclose(chances.sum(axis=1), 1), f"{name}.predict_proba() must share 1 among the classes.")
     remembered = model.predict_proba(parameters, features, state=LocalState())
     expect(np.array_equal(chances, remembered), f"{name}.predict_proba() depends on what a node remembers.")
 

@@ -15,6 +15,7 @@ from fedanon.verification.checked_release import (
     inspect_release,
 )
 from fedanon.verification.known_release import UNMATCHED, KnownRelease, carried_columns, with_known_facts
+from fedanon.verification.known_series import KnownSeries
 from fedanon.verification.manifest_checks import Verification
 from fedanon.verification.promises import Check, evaluate_promises
 
@@ -25,6 +26,7 @@ __all__ = [
     "Check",
     "CheckedRelease",
     "KnownRelease",
+    "KnownSeries",
     "Verification",
     "carried_columns",
     "check_release",

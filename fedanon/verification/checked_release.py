@@ -9,7 +9,7 @@ from typing import Any
 
 from fedanon.data.schema import Schema
 from fedanon.data.table import Table
-from fedanon.errors import PrivacyViolationError
+from fedanon.errors import ConfigError, PrivacyViolationError
 from fedanon.io.manifest import Manifest, file_sha256
 from fedanon.io.release_file import ALL, read_release
 from fedanon.io.row_order import read_row_key
@@ -21,7 +21,17 @@ from fedanon.release.exposure import measure_exposure
 from fedanon.release.reconstruction import reconstruct
 from fedanon.release.verdicts import Verdict, claimed_models
 from fedanon.release.view import FileView
-from fedanon.verification.known_release import UNMATCHED, Matching, carried_columns, with_known_facts
+from fedanon.sdc.measures import Measures
+from fedanon.types import IndexArray
+from fedanon.verification.known_release import (
+    UNMATCHED,
+    KnownRelease,
+    Matching,
+    carried_columns,
+    with_known_facts,
+    with_masked_columns,
+)
+from fedanon.verification.known_series import KnownSeries
 from fedanon.verification.promises import Check, evaluate_promises, of_verdict
 
 #: what a file shows, and what it shows beside its original
@@ -70,6 +80,7 @@ def check_release(
     required: Sequence[PrivacyModel] = (),
     table: Table | None = None,
     row_key: Path | None = None,
+    series: KnownSeries | None = None,
 ) -> CheckedRelease:
     """Measure a released file; raise PrivacyViolationError where it breaks its manifest's claim or ``required``.
 
@@ -80,8 +91,9 @@ def check_release(
     required : what every class has to satisfy beside what the manifest claims.
     table : the original, to count people and to measure loss, truth and linkage.
     row_key : says which row of the original every released row shows, where their order is random.
+    series : the releases it belongs to; the counterfeit rows among them are then in ``table`` too.
     """
-    found = inspect_release(path, schema, required=required, table=table, row_key=row_key)
+    found = inspect_release(path, schema, required=required, table=table, row_key=row_key, series=series)
     if found.violation:
         raise PrivacyViolationError(found.violation)
     return found
@@ -94,8 +106,13 @@ def inspect_release(
     required: Sequence[PrivacyModel] = (),
     table: Table | None = None,
     row_key: Path | None = None,
+    metrics: Sequence[str] = (),
+    series: KnownSeries | None = None,
 ) -> CheckedRelease:
-    """Measure a released file as :func:`check_release` does, and report what it breaks instead of raising."""
+    """Measure a released file as :func:`check_release` does, and report what it breaks instead of raising.
+
+    ``metrics`` are measured in addition, beside the original.
+    """
     manifest = Manifest.beside(path)
     if manifest is not None and not manifest.is_of_file:
         changed = Conclusion("broken", findings=(ReleaseFinding(kind="file_changed"),))
@@ -107,22 +124,46 @@ def inspect_release(
     also = ALL if by_content else {getattr(model, "column", "") for model in models}
     known = with_known_facts(read_release(path, schema, also=also), table, manifest, key)
     view = known.view
-    metrics: dict[str, Any] = {
+    found: dict[str, Any] = {
         "n": len(view),
         "suppressed": int(view.suppressed.sum()),
         "classes": view.classes.count,
         **evaluate_view(view, VIEW_METRICS),
     }
-    metrics["k_reached"] = view.smallest_class
+    found["k_reached"] = view.smallest_class
     if table is not None and (known.is_matched or known.matching == "size"):
-        metrics |= evaluate(table, reconstruct(view, table), ORIGINAL_METRICS)
+        found |= _beside_original(path, known, table, manifest, key, metrics)
     elif known.matching == "ambiguous":
-        metrics |= _of_any_match(view)
-    verdicts = evaluate_promises(view, manifest, required)
+        found |= _of_any_match(view)
+    if metrics and not known.is_matched:
+        raise ConfigError("--metrics compares a release with its original: give --original, and --row-key if asked to.")
+    verdicts = evaluate_promises(view, manifest, required, series)
     conclusion = conclude(view, verdicts, exposure=measure_exposure(view, carried_columns(view, path)))
     broken = (f"The release does not keep {v.name}: {v.reason}." for v in verdicts if v.holds is False)
     claim = None if manifest is None else {"verified_hash": True, **manifest.claim}
-    return CheckedRelease(metrics, known.matching, claim, verdicts, conclusion, next(broken, ""))
+    return CheckedRelease(found, known.matching, claim, verdicts, conclusion, next(broken, ""))
+
+
+def _beside_original(
+    path: Path,
+    known: KnownRelease,
+    table: Table,
+    manifest: Manifest | None,
+    order: IndexArray | None,
+    metrics: Sequence[str],
+) -> dict[str, Any]:
+    """Loss, truth and linkage of every column the method changed, and what else is asked for."""
+    wide, release = table, reconstruct(known.view, table)
+    if known.is_matched and manifest is not None and manifest.masked:
+        wide, release = with_masked_columns(path, table, manifest, order)
+    found: dict[str, Any] = dict(evaluate(wide, release, ORIGINAL_METRICS))
+    if metrics and known.is_matched:
+        for name, pair in Measures(wide, release, table.schema).measure(metrics).items():
+            found |= {
+                name: pair.modified,
+                **({} if pair.original != pair.original else {f"{name}_original": pair.original}),
+            }
+    return found
 
 
 def _of_any_match(view: FileView) -> dict[str, float]:

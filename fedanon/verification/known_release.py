@@ -12,13 +12,16 @@ import pandas as pd
 
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.data.table import Table, texts
-from fedanon.errors import DataError, FedanonError
+from fedanon.errors import ConfigError, DataError, FedanonError
 from fedanon.fields import build
 from fedanon.io.manifest import Manifest
 from fedanon.io.parquet import read_columns
+from fedanon.io.release_file import ALL, read_release
 from fedanon.metrics.row_matching import match_rows
+from fedanon.release.reconstruction import reconstruct
+from fedanon.release.release import Release
 from fedanon.release.view import FileView, PublishedView
-from fedanon.sdc.methods.pipeline import Pipeline
+from fedanon.sdc.methods.pipeline import Pipeline, with_masked
 from fedanon.types import IndexArray
 
 #: how the rows of a file were matched with those of the original: in their order, by a key, by what they say; else why
@@ -64,8 +67,11 @@ def with_known_facts(
     known = replace(view, columnwise=manifest is not None and manifest.columnwise)
     if table is None:
         return KnownRelease(known, "alone")
+    if table.lacks_key and view.schema.needs_key:
+        raise ConfigError("The release has pseudonyms or shifted dates; give the key it was made with (--key).")
     if len(view) != len(table):
         return KnownRelease(known, "size")
+    known = known.read_beside(table.schema)
     if manifest is not None and not manifest.shows_records:
         return KnownRelease(known, "groups")
     if order is not None:
@@ -88,6 +94,20 @@ def _beside(known: FileView, rows: IndexArray, table: Table, matching: Matching)
     if len(rows) != len(known):
         raise DataError(f"The row key has {len(rows)} rows, the release {len(known)}.")
     return KnownRelease(replace(known.in_order(rows), persons=table.persons), matching)
+
+
+def with_masked_columns(
+    path: Path, table: Table, manifest: Manifest, order: IndexArray | None = None
+) -> tuple[Table, Release]:
+    """The original and the release in a file with every column the chain changed as a quasi-identifier.
+
+    The rows of the file have to be matched with those of ``table``, by their order or the ``order`` of a row key.
+    """
+    wide = with_masked(table, manifest.masked)
+    known = with_known_facts(read_release(path, wide.schema, also=ALL), wide, manifest, order)
+    release = reconstruct(known.view, wide)
+    made = replace(release.provenance, method=Pipeline.name, parameters=manifest.provenance["parameters"])
+    return wide, replace(release, provenance=made)
 
 
 def carried_columns(view: PublishedView, path: Path | None) -> Iterator[pd.Series[Any]]:

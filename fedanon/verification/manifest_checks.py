@@ -13,16 +13,16 @@ from typing import Any
 from fedanon._version import __version__
 from fedanon.anonymizers import progress
 from fedanon.data.hierarchy import MISSING
-from fedanon.data.readers import read_table
+from fedanon.data.person_key import PersonKey
 from fedanon.data.schema import Categorical, Schema
 from fedanon.data.table import Table
+from fedanon.datasets.source import DataSource
 from fedanon.errors import ConfigError, FedanonError
-from fedanon.io.csv import read_frame
 from fedanon.io.dialect import Dialect
 from fedanon.io.manifest import Manifest, file_sha256
 from fedanon.io.parquet import batches, column_types, is_parquet, plain_columns
 from fedanon.io.parquet_source import ParquetSource
-from fedanon.io.release_file import ALL, FileForm, read_release, write_release
+from fedanon.io.release_file import ALL, FileForm, published_texts, read_release, write_release
 from fedanon.io.row_order import read_row_key
 from fedanon.metrics.information_loss import truthfulness
 from fedanon.privacy.base import PrivacyModel
@@ -32,6 +32,7 @@ from fedanon.release.verdicts import Promise, Verdict, claimed_models
 from fedanon.release.view import FileView
 from fedanon.types import IndexArray
 from fedanon.verification.known_release import UNMATCHED, KnownRelease, is_truthful, method_of, with_known_facts
+from fedanon.verification.known_series import KnownSeries
 from fedanon.verification.promises import Check, evaluate_promises, of_verdict, point
 
 #: the check whether the file is the one that was written
@@ -48,16 +49,18 @@ class Verification:
     ----------
     manifest : with the file it describes.
     declared : the schema of the original table, if it is given.
-    original : the file the release was made from, if it is given.
-    encoding : of the original.
+    original : what the release was made from, if it is given.
     row_key : which row of the original every released row shows, if it is given.
+    key : that of the pseudonyms and shifted dates, if it is given.
+    series : the releases it belongs to, if they are given.
     """
 
     manifest: Manifest
     declared: Schema | None = None
-    original: Path | None = None
-    encoding: str = "auto"
+    original: Path | DataSource | None = None
     row_key: Path | None = None
+    key: PersonKey | None = None
+    series: KnownSeries | None = None
 
     def checks(self, *, rebuild: bool) -> Iterator[Check]:
         """All checks in order; what an error makes impossible is a failed check."""
@@ -157,7 +160,7 @@ class Verification:
 
     @cached_property
     def _verdicts(self) -> list[Verdict]:
-        return evaluate_promises(self._known.view, self.manifest)
+        return evaluate_promises(self._known.view, self.manifest, series=self.series)
 
     def conclude(self, checks: Sequence[Check]) -> Conclusion:
         """What is to be said first, after these checks; what cannot be read is broken."""
@@ -176,13 +179,31 @@ class Verification:
         """The original table as the release was made from it, and where its other columns pass by."""
         if self.original is None:
             raise ConfigError("Give the original with --original.")
-        schema = self.declared or self.schema
+        schema = self._keyed(self.declared or self.schema)
         missing: Any = self.manifest.document.get("missing", "error")
-        if is_parquet(self.original) and is_parquet(self.manifest.release):
-            source = ParquetSource.open(self.original, schema)
+        given = self._source
+        if is_parquet(given.data[0]) and is_parquet(self.manifest.release):
+            source = ParquetSource.open(given.data[0], schema)
             also = {getattr(model, "column", "") for model in self.models}
             return source.table(missing=missing, also=also), source
-        return read_table(self.original, schema, missing=missing, encoding=self.encoding), None
+        return given.load_by(schema, missing=missing), None
+
+    @property
+    def _source(self) -> DataSource:
+        return self.original if isinstance(self.original, DataSource) else DataSource(data=(str(self.original),))
+
+    def _keyed(self, schema: Schema) -> Schema:
+        """The schema with the key, if it needs one: that of the manifest."""
+        if not schema.needs_key:
+            return schema
+        stated = self.manifest.document.get("key_fingerprint")
+        if self.key is None:
+            raise ConfigError(f"The release was made with the key {stated}; give it with --key.")
+        if self.key.fingerprint != stated:
+            raise ConfigError(
+                f"The key has the fingerprint {self.key.fingerprint}; the release was made with {stated}."
+            )
+        return schema.with_key(self.key)
 
     @cached_property
     def _whole(self) -> Table:
@@ -215,7 +236,9 @@ class Verification:
             yield Check("truth", "open", f"not checked: {UNMATCHED['changed']}")
 
     def _seen(self, table: Table) -> Table:
-        """The table with what a chain of methods masked as quasi-identifiers."""
+        """The table with what a chain of methods masked as quasi-identifiers, or a series added."""
+        if self.series is not None and self.original is not None:
+            return self.series.with_counterfeits(table, self._source)
         method = self._method
         masked: Table = method.masked_table(table) if hasattr(method, "masked_table") else table
         return masked
@@ -235,6 +258,9 @@ class Verification:
         seed, version = self.manifest.provenance["seed"], self.manifest.provenance["version"]
         if seed is None:
             yield Check("rebuild", "open", "the manifest names no seed, so the release cannot be made again")
+            return
+        if int(self.manifest.claim.get("series", {}).get("releases", 1)) > 1:
+            yield Check("rebuild", "open", "the release follows others, and is not made from its table alone")
             return
         made = self.manifest.provenance.get("made", {})
         if made and "runs" not in made:
@@ -286,8 +312,7 @@ def _counted_rows(path: Path, dialect: Dialect | None) -> Counter[tuple[str, ...
         names = [name for name, _ in column_types(path)[0]]
         parts = batches(path, names)
         return Counter([(*names,), *(tuple(map(repr, row.values())) for part in parts for row in part.to_pylist())])
-    written = dialect or Dialect()
-    frame = read_frame(path, encoding=written.encoding, separator=written.separator)
+    frame = published_texts(path, dialect)
     cells = [frame[name].map(repr).tolist() for name in frame.columns]
     return Counter([(*frame.columns,), *zip(*cells, strict=True)])
 

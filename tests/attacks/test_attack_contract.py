@@ -24,7 +24,15 @@ CONTEXTS = {
     "file": lambda: replace(context_of("adult", rows=600, k=10), anonymizer=None),
 }
 #: attacks that make releases of their own
-NEEDS_METHOD = {"composition", "composition_federation", "inference", "linkability", "minimality", "singling_out"}
+NEEDS_METHOD = {
+    "composition",
+    "composition_federation",
+    "inference",
+    "intersection",
+    "linkability",
+    "minimality",
+    "singling_out",
+}
 
 
 def _run(name: str, context: AttackContext) -> Finding:

@@ -10,8 +10,7 @@ import pytest
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.attacks import ATTACKS
 from fedanon.attacks.base import Finding, wilson_interval
-from fedanon.attacks.context import AttackContext
-from fedanon.attacks.learning import with_scaled_budget
+from fedanon.attacks.context import AttackContext, with_scaled_budget
 from fedanon.data.table import Table
 from fedanon.errors import NotApplicableError
 from tests.attacks.contexts import context_of, made, table_of

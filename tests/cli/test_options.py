@@ -97,10 +97,10 @@ def source_given(*arguments: str) -> TableSource:
 
 
 def test_a_command_receives_where_its_table_is() -> None:
-    expected = TableSource(dataset="adult", node=2, missing="wildcard")
+    expected = TableSource(dataset="adult", node=["2"], missing="wildcard")
     assert source_given("--dataset", "adult", "--node", "2", "--missing", "wildcard") == expected
 
 
 def test_the_former_option_for_a_node_is_accepted_with_a_warning() -> None:
     with pytest.warns(FutureWarning, match="'--client' is now called '--node'"):
-        assert source_given("--client", "2") == TableSource(node=2)
+        assert source_given("--client", "2") == TableSource(node=["2"])

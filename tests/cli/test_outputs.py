@@ -58,7 +58,7 @@ def test_an_earlier_release_is_replaced_only_by_force(
     assert "manifest.json exists" in run(*call, out).err
 
 
-@pytest.mark.parametrize("name", ["out.xlsx", "out.json", "out", "."])
+@pytest.mark.parametrize("name", ["out.xls", "out.json", "out", "."])
 def test_other_endings_and_folders_are_refused_before_anything_is_read(
     run: Run, ward: Path, schema: Path, tmp_path: Path, name: str
 ) -> None:

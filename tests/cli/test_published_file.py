@@ -99,7 +99,7 @@ def test_a_brazilian_file_stays_one(run: Run, ward: Path, schema: Path, tmp_path
     out = tmp_path / "out.csv"
     made = run("anonymize", ward, "--schema", schema, "--k", "4", "-o", out, "--json")
     assert made.code == 0, made.err
-    assert made.json["read_as"] == "cp1252, separator ';', decimal comma"
+    assert made.json["read_as"] == "cp1252, separator ';', decimal comma, header line, quotes where needed"
     assert made.json["changes"] == []
     released = pd.read_csv(out, sep=";", encoding="cp1252")
     assert released["age"].str.fullmatch(r"\[\d+,5; \d+,5\]|\d+,5").all()

@@ -8,9 +8,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from fedanon.cli.sdc.apply import parse_step
 from fedanon.errors import ConfigError
-from fedanon.sdc.methods.pipeline import Step
+from fedanon.sdc.methods.step import Step, parse_step
 from tests.cli.conftest import Outcome, Run
 
 CHAIN = ("pram:sex,unit,keep=0.5", "additive_noise:age,c=0.2")

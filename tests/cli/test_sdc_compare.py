@@ -111,9 +111,36 @@ def test_complete_and_sample(run: Run) -> None:
         "additive_noise:c=0.1",
     )
     assert run(*arguments, "--complete", "--sample", "200", "--json").json["n"] == 200
-    refused = run(*arguments, "--json").json
-    assert refused["rows"] == []
-    assert "missing" in refused["failures"]["additive_noise"]
+    whole = run(*arguments, "--json").json
+    assert len(whole["rows"]) == 1, "missing numbers are taken, and stay missing"
+    assert whole["n"] > run(*arguments, "--complete", "--json").json["n"]
+
+
+def test_categories_are_compared_apart(run: Run) -> None:
+    adult = ("--dataset", "adult", "--sample", "400", "--json")
+    done = run("sdc", "compare", *adult, "--columns", "sex,race,education")
+    assert done.code == 0, done.err
+    rows = {(row["method"], row["parameters"]): row for row in done.json["rows"]}
+    assert rows["pram", "keep=0.5"]["categories_changed"] > rows["pram", "keep=0.95"]["categories_changed"]
+    suppressed = rows["local_suppression", "k=3, matching=sdcmicro"]
+    assert suppressed["violations_3_sdcmicro"] == 0 < suppressed["new_missing"]
+    assert rows["local_suppression", "k=3, matching=equal"]["violations_3"] == 0
+    assert "Numbers and categories are compared apart" in run("sdc", "compare", *adult, "--columns", "sex,age").err
+
+
+def test_models_are_given_categories(run: Run) -> None:
+    adult = ("--dataset", "adult", "--sample", "500", "--columns", "age,capital-gain", "--method", "ipso", "--json")
+    alone, given = (run("sdc", "compare", *adult, *more).json for more in ((), ("--given", "education,sex")))
+    assert given["rows"][0]["parameters"] == "given=education,sex"
+    assert given["rows"][0]["dld"] != alone["rows"][0]["dld"]
+
+
+def test_a_recommendation_is_no_promise(compare: Run) -> None:
+    done = compare("recommend", "--method", "resampling", "--method", "mdav", "--method", "additive_noise", "--json")
+    for entry in done.json["recommended"]:
+        assert entry["dld"] <= 0.1, "every other record found again is no recommendation"
+        assert (entry["promise"] is not None) == (entry["method"] == "mdav")
+    assert "A measured risk is no promise" in compare("recommend", "--method", "additive_noise").out
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import tomllib
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from fedanon.data.infer import infer_columns, infer_schema, numeric_schema, proposed_toml
-from fedanon.data.schema import Categorical, FreeText, Numeric, Role, Schema
+from fedanon.data.rules import DateRule
+from fedanon.data.schema import Categorical, FreeText, Numeric, Role, Schema, type_name
 from fedanon.data.table import Table
 from fedanon.datasets.adult import complete_rows
 from fedanon.errors import ConfigError, DataError, SchemaError
@@ -56,7 +58,7 @@ def test_roles_and_types(frame):
     assert schema.missing_values == ("?",)
     assert schema.person_id == "patient_id"
     assert schema["zip"].hierarchy.height.max() > 1
-    assert schema["birth_date"].hierarchy.height.max() == 5
+    assert schema["birth_date"].rule == DateRule(("%Y-%m-%d",))
 
 
 def test_the_proposal_fits_the_data_and_reads_back(frame, tmp_path):
@@ -203,3 +205,33 @@ def test_numeric_schema():
     with pytest.raises(SchemaError, match="'c' is not numeric") as caught:
         numeric_schema(frame, "all")
     assert "CANARY" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "kind"),
+    [
+        ("admission", ["2024-01-31", "2023-05-06"], "date"),
+        ("admission", ["31/01/2024", "06/05/2023"], "date"),
+        ("admission", ["20240131", "20230506"], "date"),
+        ("admission", ["31/01/2024 10:30", "06/05/2023 08:00"], "date"),
+        ("salary", ["195011", "201199"], "numeric"),
+        ("zip", ["01310", "90210"], "code"),
+        ("cep", ["01310-100", "01310101"], "code"),
+        ("cid10", ["E119", "I10", "E11.9"], "icd10"),
+        ("diag_1", ["250.83", "V57", "E909", "8"], "icd9"),
+        ("diag_1", ["1", "2", "3"], "numeric"),
+        ("sex", ["F", "M"], "categorical"),
+    ],
+)
+def test_rules_are_proposed_where_every_value_fits(name, values, kind):
+    [proposal] = infer_columns(pd.DataFrame({name: values * 30}))
+    assert type_name(replace(proposal.attribute, role=Role.SENSITIVE)) == kind
+
+
+def test_day_and_month_that_may_be_swapped_are_to_be_confirmed():
+    doubtful, clear = (
+        infer_columns(pd.DataFrame({"admitted": days * 30}))[0]
+        for days in (["05/06/2023", "07/08/2023"], ["25/06/2023"])
+    )
+    assert "confirm which number is the day" in doubtful.reason
+    assert "confirm which" not in clear.reason

@@ -33,7 +33,7 @@ def read(tmp_path):
         ("color = 1\n" + AGE, "unknown keys: color"),
         (AGE + "rank = 1\n", "unknown keys: rank"),
         (AGE + '[attributes.x]\nrole = "secret"\n', "role of 'x' must be one of"),
-        (AGE + '[attributes.x]\ntype = "date"\n', "type of 'x'"),
+        (AGE + '[attributes.x]\ntype = "color"\n', "type of 'x'"),
         (AGE + '[attributes.x]\ntype = "categorical"\n', "needs values"),
         (AGE + '[attributes.x]\ntype = "numeric"\nrange = [2, 1]\n', "range of two numbers"),
         (AGE + '[attributes.x]\ntype = "numeric"\nrange = [0, inf]\n', "range of two numbers"),

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import lzma
 import os
+from functools import cache
 
+import pandas as pd
 import pytest
 
+from fedanon.data.partition import by_column
 from fedanon.data.schema import Categorical, Numeric
-from fedanon.datasets import DATASETS, describe, fetch, files, load
+from fedanon.datasets import DATASETS, describe, eicu, fetch, files, load
+from fedanon.datasets.icd9_chapters import icd9_chapters
 from fedanon.errors import ConfigError, DataError, UnknownComponentError
+from fedanon.models.target import outcome_of
 
-BUNDLED = ["adult", "adult_all", "adult_holdout", "adult_numeric", "nhanes", "randhie"]
-OTHERS = ["adult_thesis", "adult_thesis_central", "census", "eia", "heart", "tarragona", "wef"]
+DIABETES = ["diabetes_130", "diabetes_130_days", "diabetes_130_when"]
+BUNDLED = ["adult", "adult_all", "adult_holdout", "adult_numeric", *DIABETES, "nhanes", "randhie"]
+OTHERS = ["adult_thesis", "adult_thesis_central", "census", "eia", "eicu", "eusilc", "heart", "tarragona", "wef"]
+#: described by a file that is not in our folder of data
+ELSEWHERE = ["aids2"]
 THESIS_ORDER = ["sex", "age", "race", "marital-status", "education", "native-country", "workclass", "occupation"]
+
+#: those of 100,000 rows take seconds to read
+loaded = cache(load)
 
 
 @pytest.fixture
@@ -23,14 +34,14 @@ def nothing_at_hand(monkeypatch, tmp_path):
 
 
 def test_names():
-    assert DATASETS.names() == sorted(BUNDLED + OTHERS)
+    assert DATASETS.names() == sorted(BUNDLED + OTHERS + ELSEWHERE)
     with pytest.raises(UnknownComponentError, match="Did you mean 'adult'"):
         load("adlt")
 
 
 @pytest.mark.parametrize("name", BUNDLED)
 def test_bundled(name):
-    table = load(name)
+    table = loaded(name)
     assert len(table) == DATASETS[name].rows
     assert table.schema.target is not None
 
@@ -47,12 +58,12 @@ def test_labels_of_the_test_part_lose_their_dot():
 
 def test_describe_knows_what_is_at_hand(nothing_at_hand):
     known = {info.name: info for info in describe()}
-    assert sorted(known) == sorted(BUNDLED + OTHERS)
+    assert sorted(known) == sorted(BUNDLED + OTHERS + ELSEWHERE)
     assert all(known[name].available and known[name].bundled for name in BUNDLED)
-    assert not any(known[name].available for name in OTHERS)
+    assert not any(known[name].available for name in OTHERS + ELSEWHERE)
 
 
-@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("name", OTHERS + ELSEWHERE)
 def test_absent_files_say_what_to_do(nothing_at_hand, name):
     with pytest.raises(DataError, match="FEDANON_DATA") as caught:
         load(name)
@@ -95,6 +106,63 @@ def test_nodes_only_where_there_are_some():
         load("adult", node=0)
     with pytest.raises(ConfigError, match="nodes 0 to 9"):
         load("adult_thesis", node=10)
+
+
+def test_diabetes_counts_people_and_groups_codes():
+    table = loaded("diabetes_130")
+    assert table.n_people == 71518
+    assert [c.name for c in table.columns][:3] == ["race", "gender", "age"]
+    frame = table.frame
+    assert frame["readmitted_30d"].eq("yes").sum() == 11357
+    assert "readmitted" not in frame  # it would give the target away
+    assert not {"encounter_id", "patient_nbr"} & set(frame)
+    assert frame["discharge"].eq("died").sum() == 1652
+    assert frame["diag_1"].eq("diabetes").sum() == 8757
+
+
+def test_targets_of_the_diabetes_data_have_three_kinds():
+    kinds = {name: outcome_of(loaded(name).schema).kind for name in DIABETES}
+    assert kinds == {
+        "diabetes_130": "binary",
+        "diabetes_130_days": "regression",
+        "diabetes_130_when": "multiclass",
+    }
+
+
+@pytest.mark.parametrize(
+    ("code", "chapter"),
+    [
+        ("250.83", "diabetes"),
+        ("250", "diabetes"),
+        ("251.2", "endocrine"),
+        ("249", "endocrine"),
+        ("8", "infectious"),
+        ("139", "infectious"),
+        ("140", "neoplasms"),
+        ("999", "injury"),
+        ("E888", "external causes"),
+        ("V57", "other contacts"),
+        ("?", "?"),
+    ],
+)
+def test_icd9_codes_by_chapter(code, chapter):
+    assert icd9_chapters(pd.Series([code])).tolist() == [chapter]
+
+
+@pytest.mark.needs_data
+def test_eicu_by_region(monkeypatch, tmp_path):
+    table = load("eicu")
+    assert table.n_people == 1594
+    assert [len(rows) for rows in by_column(table, "region")] == [717, 138, 666, 458]
+    assert table.frame["died"].eq("yes").sum() == 174
+    numbers = table.frame[["ph", "albumin", "glucose"]].apply(pd.to_numeric)
+    assert (numbers.min() > 0).all()  # -1 is missing
+    # as PhysioNet publishes it
+    (tmp_path / "eicu_demo").mkdir()
+    for name in eicu.TABLES:
+        eicu._read(name).to_csv(tmp_path / "eicu_demo" / f"{name}.csv.gz", index=False)
+    monkeypatch.setenv("FEDANON_DATA", str(tmp_path))
+    assert load("eicu").sha256 == table.sha256
 
 
 @pytest.mark.needs_data

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import http.client
 import io
+import json
 import os
 import signal
 import sqlite3
@@ -29,14 +30,18 @@ from fedanon.federated.client import client_app
 from fedanon.federated.deployment import worker
 from fedanon.federated.deployment.certificates import new_authority
 from fedanon.federated.deployment.config import NodeConfig
+from fedanon.federated.deployment.egress_log import read_egress
 from fedanon.federated.deployment.fleet import Fleet
+from fedanon.federated.deployment.folders import write_private
 from fedanon.federated.deployment.link import Link
 from fedanon.federated.deployment.roster import let_in
+from fedanon.federated.deployment.server import status
 from fedanon.federated.deployment.serving import checkpoints_in
 from fedanon.federated.deployment.superlink import may_pass
 from fedanon.federated.egress import check_floor
 from fedanon.federated.server import FederatedRun
 from fedanon.learning.node import Node as LearningNode
+from fedanon.learning.saved_model import SavedModel
 from fedanon.learning.settings import RunSettings
 from fedanon.models.base import Parameters
 from tests.federated.deployed import PATIENCE, STUDY, Deployed, deployed, end_group, new_node, wait_until, write_tables
@@ -92,6 +97,7 @@ def assert_same(one: Parameters, other: Parameters) -> None:
 
 def test_three_hospitals_reach_the_model_of_the_local_engine(tmp_path, monkeypatch):
     with deployed(tmp_path, RUN.format(rounds=2)) as found:
+        write_private(found.server.folder / "schema.toml", (tmp_path / "schema.toml").read_text(encoding="utf-8"))
         server = found.start_server()
         found.start_node(0)  # too early: it tries again until its key is known
         wait_until(lambda: lets_in(found, 3), "the keys are not known", alive=server)
@@ -111,6 +117,33 @@ def test_three_hospitals_reach_the_model_of_the_local_engine(tmp_path, monkeypat
         opened = [path for folder in folders for path in folder.rglob("*") if path.stat().st_mode & 0o077]
         assert opened == []
         assert any(path.name == "state.db" for path in found.server.folder.iterdir())
+        assert_usable(found, result)
+        assert_named(found, result)
+
+
+def assert_usable(found: Deployed, result: dict[str, Any]) -> None:
+    """A model that is applied without another file, and a card that says what left the nodes."""
+    [folder] = (found.server.folder / "models").iterdir()
+    model = SavedModel.read(folder)
+    assert result["counted"] == model.card["counted"] == "records"
+    assert len(model.predict(found.tables[0])) == len(found.table(0))
+    for number, node in enumerate(found.nodes):
+        [run] = read_egress(node.folder)
+        told = model.card["egress"][str(number)]
+        assert (told["facts"], told["updates"], told["evaluations"], told["refusals"]) == (1, 2, 1, 0)
+        assert told["bytes"] + 8 * len(told) == sum(run.bytes.values())
+
+
+def assert_named(found: Deployed, result: dict[str, Any]) -> None:
+    """Nodes are known by their names: Flower's identifiers of them, which each keeps, stand nowhere people look."""
+    numbers = [(node.folder / "node.id").read_text().strip() for node in found.nodes]
+    assert all(len(number) > 10 for number in numbers)
+    folders = [found.server.folder / name for name in ("results", "models")]
+    texts = [path.read_text(errors="replace") for folder in folders for path in folder.rglob("*.[jm]*")]
+    texts += [found.said("server.log"), json.dumps(status(found.server.folder))]
+    assert len(texts) == 6
+    assert not [number for number in numbers for text in texts if number in text]
+    assert sorted(result["nodes"].values()) == found.server.roster.names()
 
 
 def control_api(found: Deployed, headers: dict[str, str] | None = None) -> int:
@@ -222,7 +255,7 @@ def test_a_removed_node_is_refused_at_once_and_for_good(waiting):
     wait_until(lambda: "Activated node_id" in logged(), "it does not come", alive=node)
     assert server.remove("hospital-0") is True
     assert node.wait(PATIENCE) == 5
-    assert '/v1/fleet/pull-messages HTTP/1.1" 401' in logged()
+    assert '/v1/fleet/fetch-parcel HTTP/1.1" 401' in logged()
     assert statuses(found) == ["registered", "unregistered"]
     # a server that does not run learns it when it starts
     running.close()

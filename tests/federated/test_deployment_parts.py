@@ -13,12 +13,15 @@ from pathlib import Path
 import pytest
 from flwr.app import ConfigRecord, Context, Error, Message, RecordDict
 from flwr.common.constant import ErrorCode
+from flwr.supercore.state.alembic import utils as migrations
+from sqlalchemy import create_engine, inspect, text
 
 from fedanon.errors import ConfigError
 from fedanon.federated import packing, wire
 from fedanon.federated.deployment import steady_grid, worker
 from fedanon.federated.deployment.presence import present, who_is_present
 from fedanon.federated.deployment.steady_grid import SteadyGrid
+from fedanon.federated.deployment.superlink import make_database
 from fedanon.federated.engines import LocalGrid
 from tests.federated.conftest import prepared_app, settings
 from tests.federated.test_recovery import is_alive
@@ -158,3 +161,52 @@ def test_large_contents_travel_as_they_are(monkeypatch):
     assert packing.pack(content) is content
     broken = RecordDict({packing.PACKED: ConfigRecord({packing.DATA: b"\xff\xff"})})
     assert packing.unpack(broken) is broken
+
+
+# ---- the database of a SuperLink -------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore:No path_separator found:DeprecationWarning")  # Flower's own
+def test_a_database_is_made_whole_or_not_at_all(tmp_path, monkeypatch):
+    """Killed while it makes its tables, Flower would find half of them at its next start, and refuse for good."""
+    path, real = tmp_path / "state.db", migrations.run_migrations
+
+    def die_half_way(engine):
+        with engine.begin() as connection:
+            connection.execute(text("CREATE TABLE node (node_id INTEGER)"))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(migrations, "run_migrations", die_half_way)
+    with pytest.raises(KeyboardInterrupt):
+        make_database(path)
+    assert not path.exists()
+    monkeypatch.setattr(migrations, "run_migrations", real)
+    make_database(path)
+    assert [each.name for each in tmp_path.iterdir()] == ["state.db"]
+    before = path.read_bytes()
+    make_database(path)
+    assert path.read_bytes() == before
+    engine = create_engine(f"sqlite:///{path}")
+    real(engine)  # as Flower does at every start
+    assert {"node", "run", "alembic_version"} <= set(inspect(engine).get_table_names())
+    engine.dispose()
+
+
+WATCHING = """
+import subprocess, sys, threading, time, types
+from fedanon.federated.deployment.superlink import end_with_superexec
+lifespan = types.SimpleNamespace(superexec_process=None)
+threading.Thread(target=end_with_superexec, args=[lifespan], daemon=True).start()
+subprocess.Popen(["true"])  # nobody waits for it: it stays visible, as a child that has ended
+time.sleep(1.5)
+print("alive", flush=True)
+lifespan.superexec_process = subprocess.Popen(["sleep", "0.1"])
+time.sleep(600)
+"""
+
+
+def test_a_superlink_ends_with_the_process_that_starts_its_runs_and_with_no_other():
+    with subprocess.Popen([sys.executable, "-c", WATCHING], stdout=subprocess.PIPE) as link:
+        assert link.stdout is not None
+        assert link.stdout.readline() == b"alive\n"
+        assert link.wait(60) == -signal.SIGTERM

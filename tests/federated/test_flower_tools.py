@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from fedanon.federated.deployment.config import NodeConfig
+from fedanon.federated.deployment.node import NodeFolder
 from fedanon.federated.deployment.processes import QUIET
 from fedanon.learning.saved_model import SavedModel
 from tests.federated.deployed import PATIENCE, deployed, end_group, free_port, wait_until, write_tables
@@ -69,7 +71,7 @@ DISABLED = ["--disable-runtime-dependency-installation"]
 def wait_for_superlink(flower: Flower, alive: subprocess.Popen[bytes]) -> None:
     def answers() -> bool:
         with contextlib.suppress(AssertionError, ValueError):
-            return bool(flower.json("list", "other"))
+            return "runs" in flower.json("list", "other")  # an error is an answer too
         return False
 
     wait_until(answers, "no SuperLink", alive=alive)
@@ -87,19 +89,28 @@ def test_flowers_simulation_runs_the_app(tmp_path):
     assert len(SavedModel.read(tmp_path / "model").card["nodes"]) == 3
 
 
-def test_flowers_own_nodes_run_the_app_on_any_superlink(tmp_path):
+def test_flowers_nodes_and_ours_run_the_app_on_any_superlink(tmp_path):
+    """The policies of `fedanon node init` are in force here too; the SuperLink knows Flower's requests alone."""
     flower, superlink = other_superlink(tmp_path)
-    tables, address = write_tables(tmp_path, 2, 60), f"127.0.0.1:{superlink[5]}"
+    tables, address = write_tables(tmp_path, 2, 300), f"127.0.0.1:{superlink[5]}"
     settings = f'nodes=2 rounds=2 model-folder="{tmp_path / "model"}"'
+    theirs, ours = (
+        NodeFolder.init(
+            tmp_path / f"node{number}",
+            NodeConfig(server=address, data=str(table), schema=str(tmp_path / "schema.toml"), number=number),
+            None,
+        )
+        for number, table in enumerate(tables)
+    )
+    config = " ".join(f"{name}={json.dumps(value)}" for name, value in theirs.config.for_flower(theirs.folder).items())
+    options = ["--superlink", address, "--port", free_port(), "--node-config", config]
     with contextlib.ExitStack() as stack:
         link = stack.enter_context(flower.running(*superlink))
         wait_for_superlink(flower, link)
-        for number, table in enumerate(tables):
-            config = f'data="{table}" schema="{tmp_path / "schema.toml"}" number={number}'
-            options = ["--superlink", address, "--port", free_port(), "--node-config", config]
-            stack.enter_context(flower.running("flower-supernode", "--insecure", "--host", "127.0.0.1", *options))
+        stack.enter_context(flower.running("flower-supernode", "--insecure", "--host", "127.0.0.1", *options))
+        stack.enter_context(flower.running("fedanon", "node", "run", ours.folder, "--insecure"))
         said = flower.call("run", ROOT, "other", "--run-config", settings, "--stream")
-    assert "round 2: log_loss" in said
+    assert "round 2: log_loss_released" in said
     assert len(SavedModel.read(tmp_path / "model").card["nodes"]) == 2
 
 

@@ -16,7 +16,7 @@ from fedanon.federated.engines import LocalGrid
 from fedanon.federated.handshake import Attendance, Visitor
 from fedanon.federated.server import FederatedRun
 from fedanon.io.keys import node_keys
-from fedanon.learning.participants import Participants
+from fedanon.learning.participants import Participants, unnamed
 from fedanon.learning.rounds import RunResult
 from fedanon.learning.settings import RunSettings
 from tests.federated.conftest import prepared_app, settings
@@ -137,3 +137,20 @@ def test_a_number_is_registered_once(tmp_path) -> None:
     (tmp_path / "node.pub").write_bytes(node_keys().public)  # does not say
     roster.add(tmp_path / "node.pub", "east")
     assert roster.names() == ["east", "north", "south"]
+
+
+def test_nobody_is_shown_an_identifier_of_nineteen_digits(caplog: pytest.LogCaptureFixture) -> None:
+    """Names first, then numbers; of a node with neither, the end of its identifier."""
+    named, numbered, unknown = 1670044137158616279, 5578299902867329551, 1205211233496485792
+    participants = Participants()
+    participants.names[named] = "hospital-1"
+    participants.numbers |= {named: 1, numbered: 2}
+    nodes = [named, numbered, unknown]
+    assert [participants.label(node) for node in nodes] == ["hospital-1", "node 2", "node ...5792"]
+    for node in nodes:
+        participants.reject(1, node, "broken")
+    participants.note_unresponsive(1, nodes, "train")
+    shown = caplog.text + str(participants.rejected) + str(participants.unresponsive)
+    assert not [node for node in nodes if str(node) in shown]
+    assert [entry["node"] for entry in participants.unresponsive] == [1, 2, "node ...5792"]
+    assert unnamed(3) == "node 3", "of a simulation"

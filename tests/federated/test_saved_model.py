@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +14,12 @@ from typer.testing import CliRunner
 from fedanon.cli.app import app
 from fedanon.data.schema import Numeric, Schema
 from fedanon.errors import ConfigError, DataError, SchemaError
+from fedanon.federated import wire
 from fedanon.federated.simulation import Simulation, simulate
 from fedanon.federated.sources import node_table
 from fedanon.io.audit import read_chain
-from fedanon.learning.saved_model import SavedModel, write_model
+from fedanon.learning.model_card import card_text, make_card
+from fedanon.learning.saved_model import SavedModel, needed_schema, write_model
 from fedanon.learning.strategies import make_model
 from fedanon.models.encoding import Encoding
 from tests.federated.conftest import settings
@@ -65,7 +68,11 @@ def test_the_card_counts_what_the_nodes_reported(tmp_path):
     assert [node["n_train"] for node in card["nodes"]] == [facts[number].n_train for number in sorted(facts)]
     assert card["privacy"]["smallest_k_reached"] == min(fact.measures["k_reached"] for fact in facts.values()) >= 5
     assert f"{sum(fact.n_train for fact in facts.values())} training records of 5 nodes" in text
-    assert f"The smallest k a node measured of its release is {card['privacy']['smallest_k_reached']:g}." in text
+    least = card["privacy"]["smallest_k_reached"]
+    assert f"The smallest k a node measured of its release is {least:g}, counted in {done.unit}." in text
+    assert card["counted"] == done.unit
+    assert card["egress"] is None
+    assert "What left the nodes was not collected here" in text
     assert card["metrics"] == done.outcome.rounds[-1]
 
 
@@ -85,6 +92,37 @@ def test_a_model_without_schema_needs_the_one_of_the_nodes(tmp_path):
         alone.predict(rows, other)
 
 
+def test_a_model_is_applied_by_what_is_needed_of_its_schema(tmp_path):
+    done = run()
+    rows, schema = write_table(tmp_path / "rows.csv", done), node_table(done.settings, 0).schema
+    bare = needed_schema(schema, done.settings)
+    card = make_card(done.settings, done.outcome, security="tls")
+    folder = write_model(tmp_path / "model", card, done.outcome.parameters, bare)
+    expected = SavedModel(card, done.outcome.parameters, schema).predict(rows)
+    assert SavedModel.read(folder).predict(rows).equals(expected)
+    stored = json.loads((folder / "schema.json").read_text())
+    told = {name for name, entry in stored["attributes"].items() if {"range", "taxonomy"} & set(entry)}
+    assert told == {*(a.name for a in schema.quasi_identifiers), schema.target}, "of the others, no value"
+    assert set(stored["attributes"]) == set(schema.names)
+    (folder / "schema.json").write_text((folder / "schema.json").read_text().replace("<=50K", "<=51K"))
+    with pytest.raises(SchemaError, match="its hash is another"):
+        SavedModel.read(folder).predict(rows)
+
+
+def test_the_card_says_what_left_the_nodes(tmp_path):
+    done = run()
+    told = {name: number for number, name in enumerate(wire.EGRESS)}
+    outcome = replace(done.outcome, egress={0: told, 1: {**told, "updates": 20}})
+    card = make_card(done.settings, outcome, security="tls")
+    assert card["egress"] == {"0": told, "1": {**told, "updates": 20}}
+    text = card_text(card)
+    assert "| node | releases | facts | updates | evaluations | counts | refusals | bytes |" in text
+    assert "| 1 | 0 | 1 | 20 | 3 | 4 | 5 | 6 |" in text
+    assert "| 2 | not told |" in text
+    assert "As 2 of 5 nodes counted it" in text
+    assert "not collected" not in text
+
+
 def test_what_was_changed_or_exists_is_refused(tmp_path):
     done = run()
     folder = done.write_model(tmp_path / "model")
@@ -97,9 +135,11 @@ def test_what_was_changed_or_exists_is_refused(tmp_path):
     (folder / "card.json").unlink()
     with pytest.raises(DataError, match="not the folder of a model"):
         SavedModel.read(folder)
-    card = json.loads(json.dumps(SavedModel.read(done.write_model(tmp_path / "again")).card))
-    write_model(tmp_path / "again", card, done.outcome.parameters, replace=True)
-    assert SavedModel.read(tmp_path / "again").card == card
+    first = SavedModel.read(done.write_model(tmp_path / "again"))
+    write_model(tmp_path / "again", first.card, done.outcome.parameters, first.schema, replace=True)
+    assert SavedModel.read(tmp_path / "again").card == first.card
+    write_model(tmp_path / "again", first.card, done.outcome.parameters, replace=True)
+    assert SavedModel.read(tmp_path / "again").schema is None, "that of the earlier model is gone"
 
 
 def test_the_command_writes_once_and_notes_it(tmp_path):

@@ -46,13 +46,14 @@ def test_four_hospitals_by_seven_commands(tmp_path):
         print(f"{time.perf_counter() - begin:.1f} seconds, {shell.typed} commands")
         [model] = (tmp_path / "trial" / "server" / "models").iterdir()
         rows = "trial/hospital-0/data.csv"
-        shell.run("predict", str(model), rows, "--schema", "trial/hospital-0/schema.toml", "-o", "out.csv")
+        shell.run("predict", str(model), rows, "-o", "out.csv")
     finally:
         for process in reversed(shell.begun):
             end_group(process)
     assert shell.typed == 7
     card = json.loads((model / "card.json").read_text(encoding="utf-8"))
     assert [node["name"] for node in card["nodes"]] == [f"hospital-{number}" for number in range(4)]
+    assert all(card["egress"][str(number)]["updates"] == 10 for number in range(4))
     # nodes as `init` makes them score on a release of their test people
     assert card["metrics"]["accuracy_released"] > 0.76, "better than always saying no"
     assert len(pd.read_csv(tmp_path / "out.csv")) == len(pd.read_csv(tmp_path / rows))

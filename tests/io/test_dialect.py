@@ -17,7 +17,7 @@ from fedanon.data.schema import Schema
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError, DataError
 from fedanon.io.csv import read_with_dialect
-from fedanon.io.dialect import Dialect, find_encoding, find_separator, with_commas, with_points
+from fedanon.io.dialect import Dialect, find_encoding, find_separator, lacks_header, with_commas, with_points
 from fedanon.io.manifest import Manifest
 from fedanon.io.release_file import FileForm, read_release, write_release
 
@@ -178,3 +178,50 @@ def test_a_dialect_is_checked() -> None:
     for wrong in ({"separator": "::"}, {"decimal": ";"}, {"encoding": "no-such"}):
         with pytest.raises(ConfigError):
             Dialect(**wrong)
+
+
+def test_quoting_is_found_and_kept(schema: Schema, tmp_path: Path) -> None:
+    path = tmp_path / "in.csv"
+    lines = [f'"{20 + i}";"{1 + i % 3},50";"a"" ;b"' for i in range(12)]
+    path.write_text("\n".join(['"idade";"creatinina";"código"', *lines]) + "\n", encoding="utf-8")
+    frame, dialect = read_with_dialect(path, schema, "auto")
+    assert (dialect.quoting, dialect.decimal) == ("all", ",")
+    assert "every field quoted" in str(dialect)
+    text, document = written(Table.from_frame(frame, schema), tmp_path / "out.csv", dialect=dialect, found=dialect)
+    assert text.splitlines()[0] == '"idade";"creatinina";"código"'
+    assert document["changes"] == []
+    manifest = Manifest.beside(tmp_path / "out.csv")
+    assert manifest is not None
+    assert manifest.dialect == dialect
+    path.write_text('idade;creatinina;código\n20;1,5;"a;b"\n', encoding="utf-8")
+    assert read_with_dialect(path, schema, "auto")[1].quoting == "some"
+
+
+def test_a_file_without_a_header_line(tmp_path: Path) -> None:
+    path = tmp_path / "in.csv"
+    path.write_text('30;"x;y";1,5\n31;;2,5\n', encoding="utf-8")
+    frame = read_frame(path, header=False)
+    assert list(frame.columns) == ["c1", "c2", "c3"]
+    assert frame["c3"].tolist() == ["1.5", "2.5"]
+    dialect = read_with_dialect(path, None, "auto", header=False)[1]
+    assert "no header line" in str(dialect)
+    assert Dialect(separator=";", decimal=",").changes_from(dialect) == [
+        {"kind": "header", "from": "-", "to": "c1, c2, ..."}
+    ]
+    path.write_text("30;x\n31\n", encoding="utf-8")
+    with pytest.raises(DataError, match="not 2, as in the first line; the first is line 2 with 1 fields"):
+        read_frame(path, header=False)
+
+
+@pytest.mark.parametrize(
+    ("first", "lacks"),
+    [
+        ("age,day,ward", False),
+        ("31,01/02/2024,onco", True),
+        ("31,day,ward", False),  # days with a name
+        ("2019,2020,2021", False),  # years as names of columns whose values are texts
+    ],
+)
+def test_names_that_look_like_a_record(first: str, lacks: bool) -> None:
+    rows = [["a", "b", "c"]] if first.startswith("2019") else [["30", "02/02/2024", "x"], ["31", "03/02/2024", "y"]]
+    assert lacks_header(pd.DataFrame(rows, columns=first.split(","))) is lacks

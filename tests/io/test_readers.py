@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import json
+import sys
+import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pandas as pd
+import pytest
 
 from fedanon.data.readers import READERS, read_frame, read_table
 from fedanon.data.schema import Schema
 from fedanon.data.schema_toml import schema_toml
+from fedanon.errors import ConfigError
 from fedanon.federated.sources import load_node_table
+from fedanon.io.sql import read_query
 from fedanon.learning.settings import RunSettings
 from fedanon.privacy.models.population import Population
 
@@ -45,3 +52,24 @@ def test_another_format_is_one_registered_function(schema: Schema, tmp_path: Pat
     with READERS.restored():
         READERS.register("json")(read_json)
         assert len(read_table(tmp_path / "ward.json", schema)) == 2
+
+
+@pytest.mark.parametrize(
+    ("library", "extra", "read"),
+    [
+        ("openpyxl", "excel", lambda folder: read_frame(folder / "x.xlsx")),
+        ("sqlalchemy", "sql", lambda _folder: read_query("sqlite:///x.db", "SELECT 1")),
+        ("fhirpathpy", "fhir", lambda folder: read_frame(folder / "x.ndjson", views=(str(folder / "v.json"),))),
+    ],
+)
+def test_what_a_node_may_lack_is_named_where_it_is_needed(
+    library: str, extra: str, read: Callable[[Path], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with zipfile.ZipFile(tmp_path / "x.xlsx", "w") as packed:
+        packed.writestr("xl/workbook.xml", "")
+    (tmp_path / "x.ndjson").write_text('{"resourceType": "Patient"}\n')
+    select = [{"column": [{"name": "a", "path": "id"}]}]
+    (tmp_path / "v.json").write_text(json.dumps({"resource": "Patient", "select": select}))
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(ConfigError, match=rf"pip install 'fedanon\[{extra}\]'"):
+        read(tmp_path)

@@ -176,12 +176,12 @@ def test_target() -> None:
     np.testing.assert_array_equal(target(adult, adult.schema), adult.frame["income"] == ">50K")
 
 
-def test_target_must_be_binary() -> None:
-    many = Schema(
-        tuple(Categorical("ill", Role.SENSITIVE, WARD) if a.name == "ill" else a for a in SCHEMA.attributes),
-        target="ill",
-    )
-    with pytest.raises(SchemaError, match="two values"):
+def test_target_must_fit() -> None:
+    one = SCHEMA.replacing(Categorical("ill", Role.SENSITIVE, Hierarchy.flat(["yes"])))
+    with pytest.raises(SchemaError, match="must have 2 to 100 values"):
+        target(FRAME, one)
+    many = SCHEMA.replacing(Categorical("ill", Role.SENSITIVE, WARD))
+    with pytest.raises(SchemaError, match="4 cells that are missing or none of its declared values"):
         target(FRAME, many)
     with pytest.raises(SchemaError, match="1 cells"):
         target(FRAME.assign(ill=["yes", "no", None, "no"]), SCHEMA)

@@ -29,6 +29,18 @@ def test_laplace_noise(source: Noise) -> None:
 
 
 @pytest.mark.parametrize("source", sources(), ids=["secure", "seeded"])
+def test_discrete_laplace_noise(source: Noise) -> None:
+    noise = source.discrete_laplace(np.full((DRAWS // 2, 2), 10), SCALE) - 10
+    assert noise.shape == (DRAWS // 2, 2)
+    assert noise.dtype == np.int64
+    for scale, fits in ((SCALE, True), (1.3 * SCALE, False)):
+        law = stats.dlaplace(1 / scale)
+        seen = np.bincount(np.clip(noise.ravel(), -9, 9) + 9, minlength=19)
+        expected = DRAWS * np.concatenate([[law.cdf(-9)], law.pmf(np.arange(-8, 9)), [law.sf(8)]])
+        assert (stats.chisquare(seen, expected).pvalue > CHANCE) == fits
+
+
+@pytest.mark.parametrize("source", sources(), ids=["secure", "seeded"])
 def test_normal_noise(source: Noise) -> None:
     noise = source.gaussian(np.full(DRAWS, -4.0), SCALE) + 4.0
     assert stats.kstest(noise, stats.norm(scale=SCALE).cdf).pvalue > CHANCE

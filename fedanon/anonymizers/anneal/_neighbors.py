@@ -63,12 +63,12 @@ def offer_blocks(costs, rows, ends, own, near, distance, lookup):
             for step in range(size):
                 other = (at + step) % size
                 if out[other] < distance[row, -1] and (other != at or own[row]):
-                    _insert(near[row], distance[row], block[other], out[other])
+                    insert(near[row], distance[row], block[other], out[other])
         start = end
 
 
 @njit(cache=True)
-def _insert(near, distance, candidate, d):
+def insert(near, distance, candidate, d):
     """Keep a candidate that is nearer than the last of the list and not yet in it."""
     at = near.shape[0] - 1
     for i in range(at + 1):

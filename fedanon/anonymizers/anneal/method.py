@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -48,7 +49,7 @@ class Anneal(KAnonymizer):
     )
     seconds: float = parameter(
         5.0,
-        help="wall time of the search; the release differs between machines unless the table is tiny",
+        help="wall time of preparing and searching; the release differs between machines unless the table is tiny",
         at_least=0.0,
     )
     iterations: int | None = parameter(
@@ -88,20 +89,23 @@ class Anneal(KAnonymizer):
     def search(self, table: Table, rng: Rng) -> tuple[IntArray, list[SearchRun]]:
         """Class of every row, and the runs it was found by; the last may have been stopped early."""
         objective: Literal["ncp", "sse"] = "sse" if self.objective == "sse" else "ncp"
+        began = time.perf_counter()
         problem = make_problem(table, objective, self.k, self.claim(), rng)
-        best, runs = self._joined(problem, rng) if self.recombine else self._best(problem, rng)
+        prepared = time.perf_counter() - began
+        find = self._joined if self.recombine else self._best
+        best, runs = find(problem, rng, prepared)
         labels = np.empty(len(table), dtype=np.int32)
         labels[table.distinct.order] = best
         return labels, runs
 
-    def _best(self, problem: Problem, rng: Rng) -> tuple[IntArray, list[SearchRun]]:
+    def _best(self, problem: Problem, rng: Rng, prepared: float) -> tuple[IntArray, list[SearchRun]]:
         """The best of the independent runs."""
-        runs = self._runs(problem, rng, 1.0)
+        runs = self._runs(problem, rng, prepared, 1.0)
         return _best_of(runs), runs
 
-    def _joined(self, problem: Problem, rng: Rng) -> tuple[IntArray, list[SearchRun]]:
+    def _joined(self, problem: Problem, rng: Rng, prepared: float) -> tuple[IntArray, list[SearchRun]]:
         """Independent runs joined into one partition, from which milder runs start, each joined with all before."""
-        runs = self._runs(problem, rng, INDEPENDENT)
+        runs = self._runs(problem, rng, prepared, INDEPENDENT)
         used = INDEPENDENT
         for share in MILDER:
             if runs[-1].stopped:
@@ -109,7 +113,7 @@ class Anneal(KAnonymizer):
             problem = replace(problem, start=self._join(problem, runs))
             with progress.part(used, used + share):
                 mild = self._cooling()._replace(hot=MILD)
-                runs.append(run(problem, self._pace(problem, share), mild, rng))
+                runs.append(run(problem, self._pace(problem, share, prepared), mild, rng))
             used += share
         return self._join(problem, runs), runs
 
@@ -119,13 +123,13 @@ class Anneal(KAnonymizer):
         joined = recombine(problem, [found.labels for found in runs], seconds)
         return _best_of(runs) if joined is None else joined
 
-    def _runs(self, problem: Problem, rng: Rng, share: float) -> list[SearchRun]:
+    def _runs(self, problem: Problem, rng: Rng, prepared: float, share: float) -> list[SearchRun]:
         """Independent runs from the same start, until one is stopped."""
         runs: list[SearchRun] = []
         each = share / self.restarts
         for number, stream in enumerate(rng.spawn(self.restarts)):
             with progress.part(number * each, (number + 1) * each):
-                runs.append(run(problem, self._pace(problem, each), self._cooling(), stream))
+                runs.append(run(problem, self._pace(problem, each, prepared), self._cooling(), stream))
             if runs[-1].stopped:
                 break
         return runs
@@ -133,11 +137,14 @@ class Anneal(KAnonymizer):
     def _cooling(self) -> Cooling:
         return COOLING["sse" if self.objective == "sse" else "ncp"]
 
-    def _pace(self, problem: Problem, share: float) -> Pace:
-        """A part of the budget. Joining takes time but no trials, so a budget of trials goes to the runs alone."""
+    def _pace(self, problem: Problem, share: float, prepared: float) -> Pace:
+        """A part of the budget, less its part of the time the preparation took.
+
+        Joining takes time but no trials, so a budget of trials goes to the runs alone.
+        """
         searching = INDEPENDENT + sum(MILDER) if self.recombine else 1.0
         trials = None if self.iterations is None else int(self.iterations * share / searching)
-        return pace(problem.n, self.seconds * share, trials)
+        return pace(problem.n, self.seconds * share, trials, prepared * share)
 
 
 def _best_of(runs: list[SearchRun]) -> IntArray:

@@ -22,7 +22,7 @@ from fedanon.privacy.combined import Combined
 from fedanon.privacy.sensitive import KINDS, Counter, CountRule, SensitiveModel
 from fedanon.types import AnyArray, FloatArray, IntArray, Rng
 
-#: up to this many distinct records, nearest ones are found among all others; beyond, in blocks of this size
+#: up to this many distinct records, nearest ones are found among all others; beyond, by a tree or in such blocks
 BLOCK = 2048
 ROUNDS = 3
 #: up to this many records a start may take time quadratic in their number
@@ -168,9 +168,11 @@ def split_large(labels: AnyArray, k: int) -> IntArray:
 
 
 def neighbors(costs: Any, distinct: Groups, k: int, rng: Rng) -> Any:
-    """Lists of near distinct records: exact for a small table, from a few divisions into blocks for a large one."""
+    """Lists of near distinct records: exact for squared distances and for small tables, else from a few divisions."""
+    from fedanon.anonymizers.anneal._costs import SseCosts
     from fedanon.anonymizers.anneal._kernel import Neighbors
     from fedanon.anonymizers.anneal._neighbors import local_scale, metric_blocks, offer_blocks
+    from fedanon.anonymizers.anneal._tree import nearest_points
 
     count = distinct.count
     width = min(max(25, 4 * k), count)
@@ -178,7 +180,10 @@ def neighbors(costs: Any, distinct: Groups, k: int, rng: Rng) -> Any:
     distance = np.full((count, width), np.inf)
     lookup = np.empty(_lookup_size(costs))
     block = max(BLOCK, 2 * width)
-    for _ in range(ROUNDS if count > block else 1):
+    by_tree = isinstance(costs, SseCosts) and count > block
+    if by_tree:
+        nearest_points(costs.points, distinct.sizes > 1, near, distance)
+    for _ in range(0 if by_tree else ROUNDS if count > block else 1):
         rows = np.arange(count)
         ends = metric_blocks(costs, rows, block, block // 2, rng.random(1024), lookup)
         offer_blocks(costs, rows, ends, distinct.sizes > 1, near, distance, lookup)

@@ -68,7 +68,7 @@ class Seconds:
 
     def share(self) -> float:
         """Share of the time that has passed, rounded so that it is written down as it was used."""
-        return round((time.perf_counter() - self.began) / self.total, 6)
+        return round((time.perf_counter() - self.began) / self.total, 6) if self.total > 0 else 1.0
 
     def steps(self) -> int:
         """As many as fit into an even part of the time, judging by the trials so far."""
@@ -100,8 +100,8 @@ class Repeated:
         self.made += 1
 
 
-def pace(n: int, seconds: float, iterations: int | None) -> Pace:
-    """The budget of one run over ``n`` records.
+def pace(n: int, seconds: float, iterations: int | None, used: float = 0.0) -> Pace:
+    """The budget of one run over ``n`` records, of which ``used`` seconds have passed already.
 
     At most n^3 trials: what there is to gain in a small table is found by then. If these fit into the time on any
     machine, no clock is needed, and the run is the same everywhere.
@@ -112,7 +112,7 @@ def pace(n: int, seconds: float, iterations: int | None) -> Pace:
         return Repeated(earlier)
     if iterations is not None:
         return Trials(min(iterations, most))
-    return Trials(most) if most * SLOWEST_TRIAL <= seconds else Seconds(seconds)
+    return Trials(most) if most * SLOWEST_TRIAL <= seconds else Seconds(seconds - used)
 
 
 class Cooling(NamedTuple):

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Literal
 
 import numpy as np
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 from fedanon.anonymizers.base import own_cells
 from fedanon.data.cells import Cells, Intervals, Nodes, cell_losses, whole_range
 from fedanon.data.hierarchy import Hierarchy
+from fedanon.data.rules import NumberRule
 from fedanon.data.schema import Numeric
 from fedanon.data.table import CodedColumn, Table
 from fedanon.release.recoding import ColumnRecoder
@@ -65,13 +67,19 @@ def _recodings(
     def own(new: CodedColumn) -> Cells:
         return own_cells(table, new)
 
-    yield own, np.zeros(column.size)
+    codes = np.arange(column.size)
+    yield own, column.loss(codes, codes)
     attribute = column.attribute
     if not isinstance(attribute, Numeric):
         for level in range(1, int(attribute.hierarchy.height[-1]) + 1):
             yield _node_recoding(table, level), _share(attribute.hierarchy, level, objective)
         return
-    if attribute.hierarchy is not None and _spells_numbers(attribute.hierarchy):
+    if attribute.rule is not None:
+        assert column.values is not None
+        for level, _ in enumerate(attribute.rule.steps(column.values, attribute.domain)):
+            recode = _rule_recoding(table, attribute.rule, level)
+            yield recode, cell_losses(recode(column), attribute)
+    elif attribute.hierarchy is not None and _spells_numbers(attribute.hierarchy):
         for level in range(1, int(attribute.hierarchy.height[-1])):
             recode = _interval_recoding(table, attribute.hierarchy, level)
             share = _share(attribute.hierarchy, level, objective)[_leaves(attribute.hierarchy, column)]
@@ -116,6 +124,18 @@ def _bin_recoding(table: Table, n_bins: int) -> ColumnRecoder:
             # whole numbers of one bin only: [17, 21] and [22, 26] rather than [17, 21.5] and [21.5, 26]
             low, high = np.ceil(low), np.where(at == n_bins - 1, np.floor(high), np.ceil(high) - 1)
         return _unless_missing(table, new, low, high)
+
+    return recode
+
+
+def _rule_recoding(table: Table, rule: NumberRule, level: int) -> ColumnRecoder:
+    """The months, years or bands that a rule has at a level."""
+
+    def recode(new: CodedColumn) -> Cells:
+        attribute = new.attribute
+        assert isinstance(attribute, Numeric)
+        assert new.values is not None
+        return _unless_missing(table, new, *next(islice(rule.steps(new.values, attribute.domain), level, None)))
 
     return recode
 

@@ -39,15 +39,19 @@ def _take(points, rows, count, center, k, distance, near, labels, group):
 
 
 @njit(cache=True)
-def mdav(points, k):
-    """Group number of every row (Domingo-Ferrer & Torra 2005). O(n^2 p / k)."""
+def mdav(points, k, pairs_from=3):
+    """Group number of every row (Domingo-Ferrer & Torra 2005). O(n^2 p / k).
+
+    Two groups per step while ``pairs_from`` k records are left, else one, while 2k are; k or more left over are the
+    last group, and fewer, which pairs from 2k leave, keep the label -1.
+    """
     n = points.shape[0]
     labels = np.full(n, -1, dtype=np.int64)
     rows = np.arange(n)
     distance, near = np.empty(n), np.empty(k, dtype=np.int64)
     left, group = n, 0
     while left >= 2 * k:
-        two = left >= 3 * k
+        two = left >= pairs_from * k
         _squared_distances(points, rows, left, _centroid(points, rows, left), distance)
         r = points[rows[np.argmax(distance[:left])]]
         if two:
@@ -58,11 +62,30 @@ def mdav(points, k):
         if two:
             left = _take(points, rows, left, s, k, distance, near, labels, group)
             group += 1
-        else:
-            break
-    for i in range(left):
-        labels[rows[i]] = group
+    if left >= k or group == 0:
+        labels[rows[:left]] = group
     return labels
+
+
+@njit(cache=True)
+def join_running_means(points, labels):
+    """Records without a group join, one by one, the group whose mean, with those that joined before, is nearest."""
+    count = labels.max() + 1
+    sizes, sums = np.zeros(count), np.zeros((count, points.shape[1]))
+    for i in range(labels.shape[0]):
+        if labels[i] >= 0:
+            sizes[labels[i]] += 1
+            sums[labels[i]] += points[i]
+    for i in range(labels.shape[0]):
+        if labels[i] < 0:
+            best, nearest = np.inf, 0
+            for g in range(count):
+                gap = np.square(points[i] - sums[g] / sizes[g]).sum()
+                if gap < best:
+                    best, nearest = gap, g
+            labels[i] = nearest
+            sizes[nearest] += 1
+            sums[nearest] += points[i]
 
 
 @njit(cache=True)

@@ -16,6 +16,7 @@ from fedanon.data.groups import Groups
 from fedanon.data.schema import Numeric
 from fedanon.data.spans import points
 from fedanon.data.table import Table
+from fedanon.errors import ConfigError
 from fedanon.fields import parameter
 from fedanon.privacy.accounting.accountant import gaussian_deviation
 from fedanon.privacy.accounting.noise import SLACK, Randomness, noise_source
@@ -66,7 +67,7 @@ class DpMicroaggregation(Anonymizer):
         generator = np.random.default_rng(rng)
         self._refuse_unfit(table)
         plan = self.plan(table, generator)
-        provenance = self._provenance(table, generator, plan)
+        provenance = self.provenance(table, generator, plan)
         secure = self.randomness == "secure"
         release = release_of(
             table,
@@ -89,6 +90,8 @@ class DpMicroaggregation(Anonymizer):
 
     def _refuse_unfit(self, table: Table) -> None:
         super()._refuse_unfit(table)
+        if table.schema.pseudonym is not None:
+            raise ConfigError("Differential privacy is promised of single rows; it publishes no pseudonyms.")
         refuse_few_people(table, self.k)
 
     def _groups(self, table: Table) -> Groups:

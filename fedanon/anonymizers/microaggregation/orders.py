@@ -16,6 +16,8 @@ from fedanon.anonymizers.microaggregation.base import Microaggregation, farthest
 from fedanon.fields import parameter
 from fedanon.types import FloatArray, IndexArray, Rng
 
+#: directions that projection pursuit tries
+DIRECTIONS = 500
 #: neighbors of each record that 2-opt tries to link it to, and the most passes over all records
 NEIGHBORS, PASSES = 12, 50
 
@@ -46,6 +48,22 @@ class Pca(Microaggregation):
     def gather(self, points: FloatArray, rng: Rng) -> IndexArray:
         """Group of every record."""
         return successive_groups(along_first_component(points), self.k)
+
+
+@ANONYMIZERS.register("pppca")
+@dataclass(frozen=True, kw_only=True)
+class PursuitPca(Microaggregation):
+    """Records in the order of a robust first principal component, found by projection pursuit (sdcMicro's 'pppca').
+
+    Among the directions from the median to (at most 500 of) the records, the one along which the median absolute
+    deviation is largest (Croux & Ruiz-Gazen 2005): outliers do not decide it.
+    """
+
+    name = "pppca"
+
+    def gather(self, points: FloatArray, rng: Rng) -> IndexArray:
+        """Group of every record."""
+        return successive_groups(along_pursued_component(points, rng), self.k)
 
 
 @ANONYMIZERS.register("clustered_pca")
@@ -172,6 +190,20 @@ def first_component(points: FloatArray) -> FloatArray:
     loadings = np.linalg.eigh(centered.T @ centered)[1][:, -1]
     loadings = loadings * np.sign(loadings[np.argmax(np.abs(loadings))])
     return np.asarray(centered @ loadings)
+
+
+def along_pursued_component(points: FloatArray, rng: Rng) -> IndexArray:
+    """Records in ascending order along the direction of the largest median absolute deviation."""
+    centered = points - np.median(points, axis=0)
+    lengths = np.sqrt(np.square(centered).sum(axis=1))
+    usable = np.flatnonzero(lengths > 0)
+    if not len(usable):
+        return np.arange(len(points))
+    chosen = usable if len(usable) <= DIRECTIONS else np.sort(rng.choice(usable, DIRECTIONS, replace=False))
+    directions = centered[chosen] / lengths[chosen, None]
+    projected = centered @ directions.T
+    deviation = np.median(np.abs(projected - np.median(projected, axis=0)), axis=0)
+    return np.asarray(np.argsort(projected[:, int(np.argmax(deviation))], kind="stable"))
 
 
 def along_first_component(points: FloatArray) -> IndexArray:

@@ -6,6 +6,7 @@ import typer
 
 from fedanon.cli.sdc.apply import apply
 from fedanon.cli.sdc.compare import compare
+from fedanon.cli.sdc.impute import impute
 from fedanon.cli.sdc.recommend import recommend
 from fedanon.cli.sdc.risk import risk
 
@@ -18,3 +19,4 @@ app.command("apply")(apply)
 app.command("risk")(risk)
 app.command("compare")(compare)
 app.command("recommend")(recommend)
+app.command("impute")(impute)

@@ -14,12 +14,15 @@ from fedanon.cli.anonymize import conclude_release, logged
 from fedanon.cli.audit import AuditFile, audited
 from fedanon.cli.output import console, print_conclusion, print_json, print_table
 from fedanon.cli.publishing import PublishingSource, takes_publishing_source, written_lines
+from fedanon.cli.sdc.measured import measured, print_measured, refuse_unknown_metrics
 from fedanon.errors import ConfigError, DataError
+from fedanon.fields import listed
 
 if TYPE_CHECKING:
     from fedanon.data.table import Table
     from fedanon.release.release import Release
-    from fedanon.sdc.methods.pipeline import Pipeline, Step
+    from fedanon.sdc.methods.pipeline import Pipeline
+    from fedanon.sdc.variables import Variables
 
 Steps = Annotated[
     list[str] | None,
@@ -34,12 +37,30 @@ Manifest = Annotated[
 ]
 
 
+Keys = Annotated[
+    str | None,
+    typer.Option("--keys", help="Key columns a,b,c: what an attacker may know; the quasi-identifiers by default."),
+]
+Numbers = Annotated[
+    str | None, typer.Option("--numbers", help="Numeric columns a,b,c to mask, which are no keys; those steps name.")
+]
+Categories = Annotated[
+    str | None, typer.Option("--pram", help="Categorical columns a,b,c to randomize, which are no keys; as --numbers.")
+]
+Metrics = Annotated[str | None, typer.Option(help="Also measure a,b,c; risks before and after (`fedanon metrics`).")]
+
+
 @takes_publishing_source
 def apply(
     source: PublishingSource,
     steps: Steps = None,
     origin: Manifest = None,
     undo: Annotated[bool, typer.Option("--undo", help="Drop the last step of --from.")] = False,
+    keys: Keys = None,
+    numbers: Numbers = None,
+    pram: Categories = None,
+    complete: Annotated[bool, typer.Option("--complete", help="Drop rows that lack a number to mask.")] = False,
+    metrics: Metrics = None,
     seed: Annotated[int | None, typer.Option(help="Seed of all randomness; 0, or that of --from.", min=0)] = None,
     audit: AuditFile = None,
     as_json: options.Json = False,
@@ -47,19 +68,23 @@ def apply(
     """Run methods one after the other, such as --step pram:sex,race,keep=0.9 --step egadp:income.
 
     Any method of `fedanon methods` can be a step. A column that is not a quasi-identifier is masked from the step on
-    that names it. With -o the release is written with a manifest of the chain; --from MANIFEST --undo makes the
-    release again, on the same data, as it was before the last step.
+    that names it; it is no key. Risk by the keys and loss are reported beside those of the original. With -o the
+    release is written with a manifest of the chain; --from MANIFEST --undo makes the release again, on the same data,
+    as it was before the last step.
     """
     from fedanon.io.manifest import file_sha256
 
     source.check_outputs(origin)
     before = _read_manifest(origin) if origin is not None else None
-    pipeline = _pipeline(before, steps or [], undo=undo)
+    pipeline = _pipeline(before, steps or [], _variables(keys, numbers, pram), undo=undo)
+    wanted = listed(metrics or "")
+    refuse_unknown_metrics(wanted)
     with audited(audit, "sdc apply") as entry:
         table, dialect = source.load_with_dialect()
+        table = _complete(pipeline, table) if complete else table
         _refuse_other_data(before, table)
-        release, result = _run(pipeline, table, _seed(before, seed))
-        conclusion = conclude_release(release, table)
+        release, result = _run(pipeline, table, _seed(before, seed), wanted)
+        conclusion = conclude_release(_by_keys(release, table), table)
         entry |= {"steps": result["steps"], "seed": result["seed"], **logged(release, result)}
         entry["conclusion"] = conclusion.level
         if source.output is not None:
@@ -70,6 +95,14 @@ def apply(
     else:
         _report(result)
         print_conclusion(conclusion)
+
+
+def _by_keys(release: Release, table: Table) -> Release:
+    """Return the release with its keys alone as quasi-identifiers, if it has any: classes are theirs."""
+    from fedanon.sdc.variables import part_of_release, variables_of
+
+    lists = variables_of(release)
+    return part_of_release(release, lists.keys, table.schema) if lists is not None and lists.keys else release
 
 
 def _read_manifest(path: Path) -> dict[str, Any]:
@@ -85,8 +118,17 @@ def _read_manifest(path: Path) -> dict[str, Any]:
     return provenance
 
 
-def _pipeline(before: dict[str, Any] | None, steps: list[str], *, undo: bool) -> Pipeline:
+def _variables(keys: str | None, numbers: str | None, pram: str | None) -> Variables:
+    from fedanon.sdc.variables import Variables
+
+    return Variables(*(tuple(listed(names or "")) for names in (keys, numbers, pram)))
+
+
+def _pipeline(before: dict[str, Any] | None, steps: list[str], variables: Variables, *, undo: bool) -> Pipeline:
+    from dataclasses import replace
+
     from fedanon.sdc.methods.pipeline import Pipeline
+    from fedanon.sdc.methods.step import parse_step
 
     added = tuple(parse_step(text) for text in steps)
     if before is None:
@@ -94,12 +136,28 @@ def _pipeline(before: dict[str, Any] | None, steps: list[str], *, undo: bool) ->
             raise ConfigError("--undo needs --from MANIFEST.")
         if not added:
             raise ConfigError("Give at least one --step, or --from MANIFEST.")
-        return Pipeline(added)
+        return Pipeline(added, variables)
+    if variables.named:
+        raise ConfigError(
+            "--keys, --numbers and --pram are those of --from: the earlier steps would come out otherwise."
+        )
     earlier = Pipeline.from_provenance(before)
     if not undo:
-        return Pipeline((*earlier.steps, *added))
+        return replace(earlier, steps=(*earlier.steps, *added))
     # the only step may be replaced by another, but not by nothing
-    return Pipeline((*earlier.steps[:-1], *added)) if added else earlier.without_last()
+    return replace(earlier, steps=(*earlier.steps[:-1], *added)) if added else earlier.without_last()
+
+
+def _complete(pipeline: Pipeline, table: Table) -> Table:
+    """Return the rows in which no numeric column that is masked or a key is missing."""
+    import numpy as np
+
+    from fedanon.data.key_choice import lacking_numbers
+
+    lacking = lacking_numbers(pipeline.masked_table(table))
+    if lacking.all():
+        raise DataError("Every row lacks one of the numbers to mask.")
+    return table.select_rows(np.flatnonzero(~lacking))
 
 
 def _refuse_other_data(before: dict[str, Any] | None, table: Table) -> None:
@@ -116,19 +174,23 @@ def _seed(before: dict[str, Any] | None, given: int | None) -> int:
     return int(before["seed"])
 
 
-def _run(pipeline: Pipeline, table: Table, seed: int) -> tuple[Release, dict[str, Any]]:
+def _run(pipeline: Pipeline, table: Table, seed: int, metrics: list[str]) -> tuple[Release, dict[str, Any]]:
     """Run the steps and measure the release; ``seconds`` is the time of the steps alone."""
     from fedanon.cli.runs import measure
+    from fedanon.sdc.measures import Measures
 
     start = time.perf_counter()
     release = pipeline.anonymize(table, rng=seed)
     seconds = time.perf_counter() - start
     provenance = release.provenance
+    measures = Measures.of_chain(pipeline, table, release)
     return release, {
         "method": provenance.method,
         "steps": provenance.parameters["steps"],
+        "variables": provenance.parameters["variables"]["used"],
         "masked": provenance.parameters["masked"],
-        **measure(pipeline.masked_table(table), release),
+        **measure(measures.table, release),
+        **measured(measures, metrics),
         "notes": list(provenance.notes),
         "seed": seed,
         "version": provenance.version,
@@ -144,8 +206,9 @@ def _report(result: dict[str, Any]) -> None:
         for i, step in enumerate(result["steps"])
     ]
     print_table(f"Steps on {result['n']:,} rows", ["step", "method", "columns", "cells changed"], rows)
+    print_measured(result)
     metrics = [(METRICS[name].title, value) for name, value in result.items() if name in METRICS]
-    print_table("The release", ["metric", "value"], metrics)
+    print_table("The release, every changed column being a quasi-identifier", ["metric", "value"], metrics)
     out = console()
     for note in result["notes"]:
         out.print(f"Note: {note}")
@@ -155,39 +218,3 @@ def _report(result: dict[str, Any]) -> None:
 
 def _changed(step: dict[str, Any]) -> str:
     return ", ".join(f"{name} {count:,}" for name, count in step["changed"].items()) or "none"
-
-
-# ---- the grammar of a step -----------------------------------------------------------------------
-#
-# Columns come first. A parameter's value runs to the next NAME=, so it may hold commas; nothing needs quotes::
-#     pram:sex,race,keep=0.9
-#     local_suppression:sex,race,education,k=3,importance=sex,race
-#     mondrian:k=5
-
-
-def parse_step(text: str) -> Step:
-    """Parse a step."""
-    from fedanon.sdc.methods.pipeline import Step
-
-    method, _, rest = text.partition(":")
-    columns: list[str] = []
-    settings: dict[str, str] = {}
-    name = None
-    for item in rest.split(",") if rest.strip() else []:
-        head, equals, value = item.partition("=")
-        if equals:
-            name = _new_name(head.strip(), settings, method)
-            settings[name] = value.strip()
-        elif name is None:
-            columns.append(item.strip())
-        else:
-            settings[name] += f",{item.strip()}"
-    if not method.strip() or not all(columns):
-        raise ConfigError("A step is METHOD[:COLUMN,...][,NAME=VALUE,...], such as pram:sex,race,keep=0.9.")
-    return Step(method.strip(), tuple(columns), settings)
-
-
-def _new_name(name: str, settings: dict[str, str], method: str) -> str:
-    if name in settings:
-        raise ConfigError(f"The step {method!r} gives the parameter {name!r} twice.")
-    return name

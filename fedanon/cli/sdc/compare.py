@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
 Columns = Annotated[
     str | None,
-    typer.Option("--columns", help="Numeric columns a,b,c to mask; the numeric quasi-identifiers by default."),
+    typer.Option(
+        "--columns", help="Columns a,b,c to mask, all numeric or all categorical; the numeric quasi-identifiers else."
+    ),
 ]
 Methods = Annotated[
     list[str] | None,
@@ -41,10 +43,20 @@ ReverseMap = Annotated[
     bool, typer.Option("--reverse-map", help="Also compare with the original values in the new order.")
 ]
 Restricted = Annotated[bool, typer.Option("--restricted", help="Also compare with zeros kept and no negative values.")]
+Given = Annotated[
+    str | None,
+    typer.Option("--given", help="Columns a,b,c that stay and explain the others in models such as egadp; or anova."),
+]
 Complete = Annotated[bool, typer.Option("--complete", help="Skip rows that lack one of the columns.")]
 Sample = Annotated[int, typer.Option(help="Compare on this many randomly drawn rows; 0 takes all.", min=0)]
-RiskMetric = Annotated[str, typer.Option("--risk", metavar="METRIC", help="Metric of risk.")]
-LossMetric = Annotated[str, typer.Option("--loss", metavar="METRIC", help="Metric of loss.")]
+RiskMetric = Annotated[
+    str | None,
+    typer.Option("--risk", metavar="METRIC", help="Metric of risk; dld, or linkage_expected_share of categories."),
+]
+LossMetric = Annotated[
+    str | None,
+    typer.Option("--loss", metavar="METRIC", help="Metric of loss; il2, or conditional_entropy of categories."),
+]
 Plot = Annotated[Path | None, typer.Option("--plot", help="Also draw risk against loss into this file (PNG or SVG).")]
 
 
@@ -54,14 +66,15 @@ def compare(
     columns: Columns = None,
     methods: Methods = None,
     sweeps: Sweeps = None,
+    given: Given = None,
     reverse_map: ReverseMap = False,
     restricted: Restricted = False,
     complete: Complete = False,
     sample: Sample = 0,
     metrics: Annotated[str | None, typer.Option(help="Metrics a,b,c instead of the usual ones.")] = None,
     measures: Annotated[str | None, typer.Option(hidden=True, help="Former name of --metrics.")] = None,
-    risk: RiskMetric = "dld",
-    loss: LossMetric = "il2",
+    risk: RiskMetric = None,
+    loss: LossMetric = None,
     seed: options.Seed = 0,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Also write the rows (CSV or JSON).")] = None,
     plot: Plot = None,
@@ -71,26 +84,28 @@ def compare(
 ) -> None:
     """Sweep the parameters of methods for numbers, such as --method additive_noise --sweep c=0.01,0.05,0.1,0.5.
 
-    Without --method, every perturbative method for numbers and microaggregation run at their usual values.
+    Without --method, every perturbative method for numbers and microaggregation run at their usual values; if the
+    columns are categorical, the methods for categories do.
     --risk and --loss are the axes of the plot; `fedanon sdc recommend --from FILE` reads what -o wrote.
     """
     from fedanon.io.outputs import check_output
     from fedanon.report.drawing import PLOTS
-    from fedanon.sdc.masking import DEFAULT_METRICS
 
     if measures is not None:
         warn_renamed("--measures", "--metrics")
         metrics = metrics or measures
-    wanted = list(dict.fromkeys([risk, loss, *(metrics.split(",") if metrics else DEFAULT_METRICS)]))
-    refuse_unknown(risk, loss)
+    refuse_unknown(*(name for name in (risk, loss) if name is not None))
     check_output(output, inputs=source.inputs, endings=(".csv", ".json"), force=force)
     check_output(plot, inputs=source.inputs, endings=PLOTS, force=force)
     with audited(audit, "sdc compare") as entry:
         table = chosen_table(source.load(), columns, complete=complete, sample=sample)
-        maskings = plan(table, methods, sweeps, reverse_map=reverse_map, restricted=restricted)
+        usual = usual_metrics(table)
+        axes = risk or usual[0], loss or usual[1]
+        maskings = plan(table, methods, sweeps, given, reverse_map=reverse_map, restricted=restricted)
+        wanted = list(dict.fromkeys([*axes, *(metrics.split(",") if metrics else usual)]))
         rows, failures = run(table, maskings, wanted, seed)
         facts = {"n": len(table), "columns": [c.name for c in table.columns], "seed": seed, "failures": failures}
-        written = _write(rows, facts, output, plot, (risk, loss))
+        written = _write(rows, facts, output, plot, axes)
         entry |= {**facts, "failures": len(failures), "written": [path.name for path in written]}
     if as_json:
         print_json({**facts, "rows": rows.to_dict("records")})
@@ -126,33 +141,52 @@ def _report(rows: Any, facts: dict[str, Any], written: list[Path]) -> None:
 
 
 def chosen_table(table: Table, columns: str | None, *, complete: bool, sample: int) -> Table:
-    """Return the table whose quasi-identifiers are exactly the numeric columns to mask."""
-    from fedanon.data.key_choice import complete_rows, numeric_quasi_identifiers, sample_of, with_quasi_identifiers
+    """Return the table whose quasi-identifiers are exactly the columns to mask, all numeric or all categorical."""
+    from fedanon.data.key_choice import complete_rows, numeric_quasi_identifiers, sample_of
+    from fedanon.sdc.methods.pipeline import with_chosen
 
     names = [name.strip() for name in columns.split(",")] if columns else numeric_quasi_identifiers(table)
     if not names:
         raise ConfigError("The table has no numeric quasi-identifiers; name the columns to mask with --columns.")
-    chosen = with_quasi_identifiers(table, names)
-    other = [name for name in names if name not in numeric_quasi_identifiers(chosen)]
-    if other:
-        raise ConfigError(f"Only numeric columns can be compared. Not numeric: {', '.join(other)}.")
+    chosen = with_chosen(table, names)
+    numeric = numeric_quasi_identifiers(chosen)
+    if numeric and len(numeric) < len(names):
+        other = [name for name in names if name not in numeric]
+        raise ConfigError(f"Numbers and categories are compared apart. Not numeric: {', '.join(other)}.")
     chosen = complete_rows(chosen) if complete else chosen
     return sample_of(chosen, sample) if sample else chosen
 
 
+def usual_metrics(table: Table) -> tuple[str, ...]:
+    """Return the metrics for numbers or for categories; the first two are risk and loss."""
+    from fedanon.sdc.masking import CATEGORY_METRICS, DEFAULT_METRICS
+
+    return DEFAULT_METRICS if table.columns[0].values is not None else CATEGORY_METRICS
+
+
 def plan(
-    table: Table, methods: Sequence[str] | None, sweeps: Sequence[str] | None, *, reverse_map: bool, restricted: bool
+    table: Table,
+    methods: Sequence[str] | None,
+    sweeps: Sequence[str] | None,
+    given: str | None,
+    *,
+    reverse_map: bool,
+    restricted: bool,
 ) -> list[Masking]:
     """Return every masking to run; reports what is wrong with a method or a value before anything runs."""
     from fedanon.anonymizers import ANONYMIZERS
     from fedanon.fields import build
-    from fedanon.sdc.sweeps import SWEEPS, maskings
+    from fedanon.sdc.methods.conditional import ConditionalPerturbation
+    from fedanon.sdc.sweeps import CATEGORY_SWEEPS, SWEEPS, maskings
 
-    given: dict[str, dict[str, Any]] = {name: {} for name in (methods or ([] if sweeps else SWEEPS))}
+    usual = SWEEPS if table.columns[0].values is not None else CATEGORY_SWEEPS
+    values: dict[str, dict[str, Any]] = {name: {} for name in (methods or ([] if sweeps else usual))}
     for text in sweeps or []:
-        for method, name, values in _parse_sweep(text, list(given)):
-            given.setdefault(method, {})[name] = values
-    found = maskings(table, given, _variants(reverse_map=reverse_map, restricted=restricted))
+        for method, name, chosen in _parse_sweep(text, list(values)):
+            values.setdefault(method, {})[name] = chosen
+    for method in (method for method in values if given and issubclass(ANONYMIZERS[method], ConditionalPerturbation)):
+        values[method] = {"given": given, **values[method]}
+    found = maskings(table, values, _variants(reverse_map=reverse_map, restricted=restricted))
     for masking in found:
         build(ANONYMIZERS[masking.method], masking.settings)
     return found

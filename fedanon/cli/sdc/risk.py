@@ -1,15 +1,22 @@
-"""`fedanon sdc risk`: how risky a table is before anything is changed."""
+"""`fedanon sdc risk`: how risky a table is, before anything is changed or afterwards."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fedanon.cli import options
 from fedanon.cli.audit import AuditFile, audited
 from fedanon.cli.output import console, json_text, print_json, print_table
+from fedanon.errors import ConfigError
+from fedanon.fields import listed
+
+if TYPE_CHECKING:
+    from fedanon.data.table import Table
+    from fedanon.io.manifest import Manifest
 
 Keys = Annotated[
     str | None, typer.Option("--keys", help="Key columns a,b,c instead of the schema's quasi-identifiers.")
@@ -29,28 +36,41 @@ def risk(
     fraction: Annotated[
         float, typer.Option(help="Share of the population that is in the table, for DIS-SUDA.", min=1e-9, max=1.0)
     ] = 0.01,
+    threshold: Annotated[float, typer.Option(help="Count the records with an individual risk above.", min=0)] = 0.1,
+    most_listed: Annotated[int, typer.Option("--list", help="List as many of them, by row number.", min=0)] = 0,
+    original: Annotated[
+        str | None, typer.Option(help="Of a release: the original table, for its risk and the sampling weights.")
+    ] = None,
+    row_key: options.RowKey = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Also write the numbers (JSON).")] = None,
     force: options.Force = False,
     audit: AuditFile = None,
     as_json: options.Json = False,
 ) -> None:
-    """Report the risk by the keys of the original table: k-anonymity, individual risk, special uniques, l-diversity.
+    """Report the risk by the keys: k-anonymity, individual risk, special uniques, l-diversity.
 
-    Keys are what an attacker may know. Weights and households count if the schema declares them.
-    Only counts and shares are reported, never the value of a cell.
+    Keys are what an attacker may know. Weights and households count if the schema declares them. A file that
+    `sdc apply` wrote is known by the manifest beside it and measured by the keys of its chain; with --original, beside
+    the risk of that. Only counts, shares and row numbers are reported, never the value of a cell.
     """
-    from fedanon.data.key_choice import with_quasi_identifiers
     from fedanon.io.atomic import atomic_write
+    from fedanon.io.manifest import Manifest
     from fedanon.io.outputs import check_output
-    from fedanon.sdc.risk_profile import risk_profile
 
-    check_output(output, inputs=source.inputs, endings=(".json",), force=force)
+    beside = None if original is None else replace(source, file=original)
+    read = [*source.inputs, *([] if beside is None else beside.inputs), row_key]
+    check_output(output, inputs=read, endings=(".json",), force=force)
+    chosen = listed(keys or "")
+    asked = {"max_size": max_size, "fraction": fraction, "threshold": threshold, "most_listed": most_listed}
     with audited(audit, "sdc risk") as entry:
-        table = source.load()
-        entry |= {"keys": keys, "data_sha256": table.sha256}
-        if keys is not None:
-            table = with_quasi_identifiers(table, [name.strip() for name in keys.split(",")])
-        profile = risk_profile(table, max_size=max_size, fraction=fraction)
+        entry["keys"] = keys
+        manifest = None if source.file is None else Manifest.beside(Path(source.file))
+        if manifest is None:
+            _refuse_of_release(beside, row_key)
+            profile, data = _of_table(source.load(), chosen, asked)
+        else:
+            profile, data = _of_release(source, manifest, chosen, beside, row_key, asked)
+        entry["data_sha256"] = data
         if output is not None:
             atomic_write(output, json_text(profile))
             entry["written"] = [output.name]
@@ -62,30 +82,118 @@ def risk(
         console().print(f"Written: {output}")
 
 
+def _refuse_of_release(original: options.TableSource | None, row_key: Path | None) -> None:
+    if original is not None or row_key is not None:
+        raise ConfigError("--original and --row-key go with a released file that has its manifest beside it.")
+
+
+def _of_table(table: Table, keys: list[str], asked: dict[str, Any]) -> tuple[dict[str, Any], str]:
+    from fedanon.data.key_choice import with_quasi_identifiers
+    from fedanon.sdc.risk_profile import table_risk
+
+    return table_risk(with_quasi_identifiers(table, keys) if keys else table, **asked), table.sha256
+
+
+def _of_release(
+    source: options.TableSource,
+    manifest: Manifest,
+    keys: list[str],
+    original: options.TableSource | None,
+    row_key: Path | None,
+    asked: dict[str, Any],
+) -> tuple[dict[str, Any], str]:
+    """Return the profile of a release, with that of the original under ``original`` if it is given."""
+    from fedanon.cli.sdc.released import read_released_keys
+    from fedanon.data.schema import Schema
+    from fedanon.sdc.risk_profile import risk_profile, table_risk
+
+    assert source.file is not None
+    table = None if original is None else original.load()
+    declared = None if source.schema is None else Schema.read(source.schema)
+    found = read_released_keys(Path(source.file), manifest, declared, keys, table, row_key)
+    profile = risk_profile(found.view, found.weights, found.households, **asked)
+    if found.table is None:
+        return profile, manifest.expected_sha256
+    return {**profile, "matched": found.matched, "original": table_risk(found.table, **asked)}, manifest.expected_sha256
+
+
 def _report(profile: dict[str, Any]) -> None:
-    n = profile["n"]
+    n, before = profile["n"], profile.get("original")
     out = console()
     out.print(
         f"{n:,} records; keys: {', '.join(profile['keys'])}; {profile['key_combinations']:,} combinations of them."
     )
-    print_table("Records at risk", ["risk", "records", "share"], [*_anonymity(profile, n), *_individual(profile, n)])
-    _numbers("Individual risk", profile["individual"], _INDIVIDUAL if profile["weighted"] else _UNWEIGHTED)
-    _numbers("Special uniques (SUDA)", profile["suda"], _SUDA)
-    contributions = [(entry["key"], entry["records"], entry["share"]) for entry in profile["key_contributions"]]
+    _report_records(profile, before)
+    _report_numbers(profile, before)
+    contributions = [
+        (entry["key"], entry["contribution"], entry["records"], entry["share"])
+        for entry in profile["key_contributions"]
+    ]
     print_table(
         "Keys that make records unique",
-        ["key", "records with a unique that contains it", "share of all uniques"],
+        ["key", "share of the SUDA scores (%)", "records with a unique that contains it", "share of all uniques"],
         contributions,
     )
     if profile["diversity"]:
         print_table(
             "Diversity of sensitive columns within key combinations", list(_DIVERSITY.values()), _diversity(profile)
         )
-    if "household" in profile:
-        _numbers("Households", profile["household"], _HOUSEHOLD)
+    if profile["above_threshold"]["listed"]:
+        rows = [tuple(entry.values()) for entry in profile["above_threshold"]["listed"]]
+        print_table("Records at the highest risk", ["row", "risk", "f", "F"], rows)
     out.print("Above the main part: a risk above the median plus twice the median deviation, and above 0.1.")
+    if profile["silent_cells"]:
+        out.print(
+            f"{profile['silent_cells']:,} keys say nothing ('*' or missing): like each other only, or, as sdcMicro "
+            "counts, like anything."
+        )
     if not profile["weighted"]:
-        out.print("The schema names no weight: the table counts as the whole population, the most cautious assumption.")
+        out.print(
+            "No sampling weight is known: the table counts as the whole population, the most cautious assumption."
+        )
+
+
+def _report_records(profile: dict[str, Any], before: dict[str, Any] | None) -> None:
+    """Print how many records are at risk by each definition, beside those of the original."""
+    names = ["risk", "records", "share", *([] if before is None else ["original"])]
+    originals = [None] * len(_at_risk(profile)) if before is None else [row[1] for row in _at_risk(before)]
+    rows = [(*row, *([] if before is None else [was])) for row, was in zip(_at_risk(profile), originals, strict=True)]
+    print_table("Records at risk", names, rows)
+    ends = ["0", *(f"({end - 0.1:.1f}, {end:.1f}]" for end in (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7)), "above 0.7"]
+    now = profile["suda"]["dis_intervals"]
+    was = [()] * len(now) if before is None else [(count,) for count in before["suda"]["dis_intervals"]]
+    intervals = [(end, count, *more) for end, count, more in zip(ends, now, was, strict=True)]
+    print_table("DIS-SUDA", ["risk", "records", *([] if before is None else ["original"])], intervals)
+    edges, counts = profile["histogram"]["edges"], profile["histogram"]["records"]
+    bars = [
+        (f"{low:g} to {high:g}", count) for low, high, count in zip(edges, edges[1:], counts, strict=False) if count
+    ]
+    print_table("Individual risk, histogram", ["risk", "records"], bars)
+
+
+def _at_risk(profile: dict[str, Any]) -> list[tuple[str, int, float]]:
+    n = profile["n"]
+    loose = {f"{name}, as sdcMicro counts": count for name, count, _ in _anonymity(profile["anonymity_sdcmicro"], n)}
+    loose["risk above the main part, as sdcMicro counts"] = profile["individual_sdcmicro"]["above_main_part"]
+    above = profile["above_threshold"]
+    return [
+        *_anonymity(profile["anonymity"], n),
+        *_individual(profile, n),
+        (f"risk above {above['threshold']:g}", above["records"], above["share"]),
+        *((name, count, count / n) for name, count in loose.items()),
+    ]
+
+
+def _report_numbers(profile: dict[str, Any], before: dict[str, Any] | None) -> None:
+    sections = [
+        ("Individual risk", "individual", _INDIVIDUAL if profile["weighted"] else _UNWEIGHTED),
+        ("Individual risk, as sdcMicro counts", "individual_sdcmicro", _SDCMICRO),
+        ("Special uniques (SUDA)", "suda", _SUDA),
+        ("Households", "household", _HOUSEHOLD),
+    ]
+    for title, section, names in sections:
+        if section in profile:
+            _numbers(title, profile[section], None if before is None else before.get(section), names)
 
 
 _INDIVIDUAL = {
@@ -101,6 +209,11 @@ _UNWEIGHTED = {
     "global_risk": "global risk",
     "highest_risk": "highest individual risk",
 }
+_SDCMICRO = {
+    "expected_reidentifications": "expected re-identifications",
+    "global_risk": "global risk",
+    "highest_risk": "highest individual risk",
+}
 _SUDA = {
     "max_size": "keys in a unique, at most",
     "sample_uniques": "minimal sample uniques",
@@ -112,6 +225,7 @@ _SUDA = {
 _HOUSEHOLD = {
     "households": "households",
     "expected_reidentifications": "expected re-identifications, by household",
+    "expected_reidentifications_sdcmicro": "expected re-identifications, by household, as sdcMicro counts",
     "mean_risk": "mean risk that anyone in the household is re-identified",
     "highest_risk": "highest risk of a household",
 }
@@ -128,17 +242,18 @@ _DIVERSITY = {
 }
 
 
-def _numbers(title: str, facts: dict[str, Any], names: dict[str, str]) -> None:
-    print_table(title, ["metric", "value"], [(text, facts[name]) for name, text in names.items()])
+def _numbers(title: str, facts: dict[str, Any], before: dict[str, Any] | None, names: dict[str, str]) -> None:
+    if before is None:
+        print_table(title, ["metric", "value"], [(text, facts[name]) for name, text in names.items()])
+        return
+    rows = [(text, facts[name], before[name]) for name, text in names.items()]
+    print_table(title, ["metric", "modified", "original"], rows)
 
 
-def _anonymity(profile: dict[str, Any], n: int) -> list[tuple[str, int, float]]:
-    labels = {
-        name: name.replace("violations_", "fewer than ").replace("_", " like them in the ")
-        for name in profile["anonymity"]
-    }
+def _anonymity(counts: dict[str, int], n: int) -> list[tuple[str, int, float]]:
+    labels = {name: name.replace("violations_", "fewer than ").replace("_", " like them in the ") for name in counts}
     labels = {name: text if "population" in text else f"{text} like them" for name, text in labels.items()}
-    return [(labels[name], count, count / n) for name, count in profile["anonymity"].items()]
+    return [(labels[name], count, count / n) for name, count in counts.items()]
 
 
 def _individual(profile: dict[str, Any], n: int) -> list[tuple[str, int, float]]:

@@ -33,6 +33,7 @@ class ServerConfig:
     wait_seconds: float = parameter(600.0, help="how long to wait for them", at_least=1)
     reply_seconds: float = parameter(3600.0, help="how long to wait for a node's reply", at_least=1)
     return_seconds: float = parameter(30.0, help="how long a round waits for a node that goes away", at_least=0)
+    schema: str = parameter("schema.toml", help="schema of the nodes' tables, kept with models if the file is there")
     run: RunSettings = field(default_factory=RunSettings)
 
     def __post_init__(self) -> None:

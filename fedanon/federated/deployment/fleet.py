@@ -1,7 +1,8 @@
 """A node's line to its SuperLink: Flower's Fleet API over one connection that is kept open.
 
 Flower's own SuperNode asks for messages every three seconds, starts two more processes, and keeps a message for a run
-that is over. Here the node's process asks itself, and often while something is going on.
+that is over. Here the node's process asks itself: by requests that wait where the SuperLink is one of ours, else often
+while something is going on.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ from flwr.supercore.task_identity import TaskIdentity
 from flwr.supernode.fleet_http_client import FleetHttpClient
 from flwr.supernode.node_auth_http_interceptor import NodeAuthHttpInterceptor
 
+from fedanon.federated.deployment import parcels
 from fedanon.federated.deployment.folders import write_private
 
 #: seconds between signs of life, of which a SuperLink misses one before it takes a node for offline
@@ -91,6 +93,8 @@ class Fleet:
         self._contexts: dict[int, Context] = {}
         self._unsent: Message | None = None
         self._beaten = 0.0
+        #: whether the SuperLink knows parcels, so that :meth:`pull` waits for a message
+        self.waits = True
 
     @contextmanager
     def connected(self) -> Iterator[None]:
@@ -157,27 +161,38 @@ class Fleet:
 
     def pull(self) -> tuple[Message, Context] | None:
         """The next message, with what its run is to remember; None if there is none, or its run is over."""
-        found = self._client.PullMessages(PullMessagesRequest(node=self._node))
-        if not found.messages_list:
-            return None
-        metadata, tree = found.messages_list[0].metadata, found.message_object_trees[0]
         try:
-            context = self._context(metadata.run_id)
-            message = pull_and_inflate_object_from_tree(
-                tree,
-                make_pull_object_fn_protobuf(self._client.PullObject, self._node, metadata.run_id),
-                make_confirm_message_received_fn_protobuf(
-                    self._client.ConfirmMessageReceived, self._node, metadata.run_id
-                ),
-                return_type=Message,
-            )
+            if (message := self._fetch() if self.waits else self._pull()) is None:
+                return None
+            run_id = message.metadata.run_id
+            context = self._context(run_id)
         except httpx.HTTPStatusError as error:
+            if self.waits and parcels.is_unknown(error):
+                self.waits = False
+                return None
             if _is_over(error):
                 return None
             raise
-        message.metadata.__dict__["_message_id"] = tree.object_id
-        TaskIdentity.task_id, TaskIdentity.run_id, TaskIdentity.node_id = 1, metadata.run_id, self._node.node_id
+        TaskIdentity.task_id, TaskIdentity.run_id, TaskIdentity.node_id = 1, run_id, self._node.node_id
         return message, context
+
+    def _fetch(self) -> Message | None:
+        return parcels.fetch(self._client, self._node.node_id)
+
+    def _pull(self) -> Message | None:
+        """The next message from a SuperLink that is not ours."""
+        found = self._client.PullMessages(PullMessagesRequest(node=self._node))
+        if not found.messages_list:
+            return None
+        run_id, tree = found.messages_list[0].metadata.run_id, found.message_object_trees[0]
+        message = pull_and_inflate_object_from_tree(
+            tree,
+            make_pull_object_fn_protobuf(self._client.PullObject, self._node, run_id),
+            make_confirm_message_received_fn_protobuf(self._client.ConfirmMessageReceived, self._node, run_id),
+            return_type=Message,
+        )
+        message.metadata.__dict__["_message_id"] = tree.object_id
+        return message
 
     def _context(self, run_id: int) -> Context:
         """Of a run; its settings are read from the run's bundle, of which nothing is installed or executed."""
@@ -210,6 +225,9 @@ class Fleet:
         self._unsent = None
 
     def _send(self, reply: Message) -> None:
+        if self.waits:
+            parcels.hand_in(self._client, self._node.node_id, reply)
+            return
         reply.metadata.__dict__["_message_id"] = reply.object_id
         with no_object_id_recompute():
             request = PushMessagesRequest(

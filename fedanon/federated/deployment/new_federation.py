@@ -68,6 +68,8 @@ def new_federation(
         if parts:
             write_private(folder / name / SCHEMA, schema_toml(_schema(parts[number])))
             write_private(folder / name / DATA, parts[number].frame.to_csv(index=False))
+    if parts:
+        write_private(server.folder / server.config.schema, schema_toml(_schema(parts[0])))
     for node in made:
         shutil.copytree(server.folder / "nodes", node.folder / PEERS, dirs_exist_ok=True)
     return Federation(server, made)

@@ -145,7 +145,8 @@ def take_part(line: Fleet) -> None:
         while True:
             line.beat()
             if (asked := line.pull()) is None:
-                pause.wait()
+                if not line.waits:
+                    pause.wait()
                 continue
             waited = pause.waited
             line.push(worker.answer(*asked, beat))

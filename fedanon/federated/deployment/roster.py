@@ -146,7 +146,7 @@ def main() -> None:
     control = init_http_client_from_connection(read_superlink_connection(link))
     if asked == [LIST]:
         known_nodes = control.ListNodes(ListNodesRequest()).nodes_info
-        print(LISTED + json.dumps([{"name": n.name or f"node {n.node_id}", "status": n.status} for n in known_nodes]))
+        print(LISTED + json.dumps([{"name": n.name or _unnamed(n.node_id), "status": n.status} for n in known_nodes]))
         return
     if asked == [STOP]:
         for run in control.ListRuns(ListRunsRequest()).run_dict.values():
@@ -166,6 +166,12 @@ def main() -> None:
             print(f"{DONE}{name}")
         except Exception as error:  # the others are still to be registered
             print(f"failed {name}: {error}")
+
+
+def _unnamed(node: int) -> str:
+    from fedanon.learning.participants import unnamed  # seconds of imports, for nodes of servers without keys alone
+
+    return unnamed(node)
 
 
 if __name__ == "__main__":

@@ -85,7 +85,7 @@ class Server:
         authority = new_authority()
         listen = listen or ("127.0.0.1" if host in LOCAL else EVERYWHERE)
         config = ServerConfig(host=host, listen=listen, port=port, nodes=nodes)
-        names = ("host", "listen", "port", "nodes", "wait_seconds", "reply_seconds", "return_seconds")
+        names = ("host", "listen", "port", "nodes", "wait_seconds", "reply_seconds", "return_seconds", "schema")
         new_private_folder(folder)
         write_private(ca_key or folder / AUTHORITY_KEY, authority.key)
         write_private(folder / AUTHORITY, authority.certificate)

@@ -8,6 +8,7 @@ simulation, there is no such environment, and the run config says all.
 from __future__ import annotations
 
 import json
+import logging
 import os
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,8 @@ from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
 from fedanon._version import __version__
-from fedanon.errors import InfeasibleError
+from fedanon.data.schema import Schema
+from fedanon.errors import FedanonError, InfeasibleError
 from fedanon.federated import wire
 from fedanon.federated.deployment.config import ServerConfig
 from fedanon.federated.deployment.folders import private_folder, write_private
@@ -30,8 +32,11 @@ from fedanon.io.manifest import file_sha256
 from fedanon.learning.checkpoints import Checkpoints
 from fedanon.learning.model_card import make_card
 from fedanon.learning.rounds import RunResult, scored_on
-from fedanon.learning.saved_model import write_model
+from fedanon.learning.saved_model import needed_schema, write_model
 from fedanon.learning.settings import RunSettings
+from fedanon.models.outcome import Outcome
+
+log = logging.getLogger("fedanon")
 
 FOLDER_VARIABLE = "FEDANON_SERVER_FOLDER"
 SECURITY_VARIABLE = "FEDANON_SECURITY"
@@ -45,8 +50,8 @@ RETURN_SECONDS = 30.0
 
 #: scores of a round that are shown while it runs
 SHOWN = (
-    *("log_loss", "accuracy", "auc_client_mean"),
-    *("log_loss_released", "accuracy_released", "auc_client_mean_released"),
+    *("log_loss", "accuracy", "auc_client_mean", "mae", "r2"),
+    *("log_loss_released", "accuracy_released", "auc_client_mean_released", "mae_released", "r2_released"),
     *("log_loss_private", "accuracy_private", "auc_private"),
     "epsilon_spent",
 )
@@ -82,6 +87,8 @@ def result(settings: RunSettings, outcome: RunResult, security: str) -> dict[str
         "settings": wire.encode_settings(settings, simulated=False),
         "rounds": outcome.rounds,
         "scored_on": scored_on(outcome.rounds),
+        "counted": outcome.counted,
+        "outcome": Outcome(next(iter(outcome.facts.values())).classes).kind,
         "nodes": {str(number): outcome.names[number] for number in sorted(outcome.names)},
         "facts": {str(number): outcome.facts[number].to_dict() for number in sorted(outcome.facts)},
         "rejected": outcome.rejected,
@@ -120,11 +127,12 @@ def _run(grid: Grid, context: Context, folder: Path) -> None:
         timeout=config.reply_seconds,
         forgetful=True,
         attendance=Attendance(nodes=config.nodes, seconds=config.wait_seconds, look=steady.look),
+        ask_egress=True,
     )
     security, outcome = os.environ.get(SECURITY_VARIABLE, "none"), federation.run()
     private_folder(folder / MODELS)
-    card = make_card(settings, outcome, security=security)
-    write_model(model_path(folder, settings), card, outcome.parameters, replace=True)
+    card, schema = make_card(settings, outcome, security=security), _schema(folder / config.schema, settings, outcome)
+    write_model(model_path(folder, settings), card, outcome.parameters, schema, replace=True)
     content = result(settings, outcome, security)
     path = result_path(folder, settings)
     private_folder(path.parent)
@@ -133,18 +141,35 @@ def _run(grid: Grid, context: Context, folder: Path) -> None:
     audit("run finished", result=path.name, result_sha256=file_sha256(path), **left_out)
 
 
+def _schema(path: Path, settings: RunSettings, outcome: RunResult) -> Schema | None:
+    """What applying the model needs of the schema, if the server's people have put that of the nodes here."""
+    if not path.is_file():
+        return None
+    try:
+        schema = Schema.read(path)
+        if schema.sha256 == next(iter(outcome.facts.values())).schema_sha256:
+            return needed_schema(schema, settings)
+        reason = "it is not that of the nodes"
+    except FedanonError as error:
+        reason = str(error)
+    log.warning("The schema %s is not kept with the model: %s", path.name, reason)
+    return None
+
+
 def _run_elsewhere(grid: Grid, context: Context) -> None:
     """A run by its run config alone."""
     config = context.run_config
     settings = wire.decode_settings(config)
     wait_for_nodes(grid, settings.nodes, float(config.get("wait-seconds", 60)))
+    steady = SteadyGrid(grid, RETURN_SECONDS)
     federation = FederatedRun(
-        SteadyGrid(grid, RETURN_SECONDS),
+        steady,
         settings,
         checkpoints=Checkpoints.at(str(config.get("checkpoint-folder", ""))),
         on_round=_report,
         forgetful=True,
-        attendance=Attendance(nodes=settings.nodes, seconds=RETURN_SECONDS),
+        attendance=Attendance(nodes=settings.nodes, seconds=RETURN_SECONDS, look=steady.look),
+        ask_egress=True,
     )
     outcome = federation.run()
     if folder := str(config.get("model-folder", "")):

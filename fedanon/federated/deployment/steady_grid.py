@@ -1,6 +1,7 @@
 """A grid that does not wait: replies are fetched as soon as they are there, and a message that was lost is sent again.
 
-Flower's own looks for replies every three seconds, and gives a node up that goes away for a moment.
+Flower's own looks for replies every three seconds, and gives a node up that goes away for a moment. A SuperLink of ours
+lets the grid wait there until all replies have come.
 """
 
 from __future__ import annotations
@@ -10,11 +11,14 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
+import httpx
 from flwr.app import Message, RecordDict
 from flwr.common.constant import ErrorCode
 from flwr.serverapp import Grid
 
+from fedanon.federated.deployment.parcels import is_unknown
 from fedanon.federated.deployment.processes import Pause
+from fedanon.federated.deployment.run_line import RunLine
 from fedanon.federated.handshake import Visitor
 from fedanon.federated.packing import PACKED, pack, unpack
 
@@ -38,6 +42,7 @@ class SteadyGrid(Grid):
 
     def __init__(self, grid: Grid, return_seconds: float) -> None:
         self._grid = grid
+        self._line = RunLine.of(grid)
         self._return_seconds = return_seconds
         self._given_up: set[int] = set()
 
@@ -47,7 +52,7 @@ class SteadyGrid(Grid):
         sent, lost, replies = self._send(messages), dict[int, tuple[float, Message]](), list[Message]()
         pause = Pause(LONGEST_PAUSE)
         while (sent or lost) and time.monotonic() < end:
-            for reply in list(self._grid.pull_messages(list(sent))) if sent else []:
+            for reply in self._collect(list(sent)) if sent else []:
                 request = sent.pop(reply.metadata.reply_to_message_id)
                 node = request.metadata.dst_node_id
                 if not (reply.has_error() and reply.error.code in LOST):
@@ -57,9 +62,12 @@ class SteadyGrid(Grid):
                     lost[node] = (time.monotonic() + self._return_seconds, request)
             if lost:
                 sent |= self._send_again(lost)
-            if sent or lost:
+            if (sent or lost) and not (sent and self._line):
                 pause.wait()
         return replies
+
+    def _collect(self, message_ids: list[str]) -> list[Message]:
+        return self._line.collect(message_ids) if self._line else list(self._grid.pull_messages(message_ids))
 
     def _send(self, messages: Iterable[Message]) -> dict[str, Message]:
         packed: dict[int, RecordDict] = {}
@@ -69,7 +77,17 @@ class SteadyGrid(Grid):
             # nodes that are asked the same share what is packed
             packed.setdefault(id(content), content if PACKED in content else pack(content))
             ready.append(_copy(message, packed[id(content)]))
-        return dict(zip(self._grid.push_messages(ready), ready, strict=True))
+        return dict(zip(self._push(ready), ready, strict=True))
+
+    def _push(self, messages: list[Message]) -> list[str]:
+        if self._line:
+            try:
+                return self._line.send(messages)
+            except httpx.HTTPStatusError as error:
+                if not is_unknown(error):
+                    raise
+                self._line = None
+        return list(self._grid.push_messages(messages))
 
     def _send_again(self, lost: dict[int, tuple[float, Message]]) -> dict[str, Message]:
         """Send what was lost to the nodes that are back, and give up those whose time is over."""

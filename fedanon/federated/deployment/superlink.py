@@ -7,13 +7,16 @@ on the loopback, and those whose address is the one they called, which no other 
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import ipaddress
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
+from pathlib import Path
 from typing import Any
 
 Scope = MutableMapping[str, Any]
@@ -22,6 +25,8 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 OPEN = ("/v1/fleet/", "/health")
+#: the option that names the file of what Flower keeps
+DATABASE = "--database"
 #: how long it may take to end by itself
 STOP_SECONDS = 5.0
 #: what nodes and runs ask for, and the middlewares that have nothing to do with it
@@ -64,17 +69,18 @@ def _is_this_machine(host: str, called: Any) -> bool:
         return False
 
 
-def end_with_children() -> None:
-    """End this process when one that it has started ends: a SuperLink does not miss the one that starts runs."""
-    while True:
-        try:
-            os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
-        except ChildProcessError:  # none yet
-            time.sleep(0.5)
-        else:
-            os.kill(os.getpid(), signal.SIGTERM)
-            time.sleep(STOP_SECONDS)
-            os._exit(1)  # it waits for clients that follow a run which nobody will go on with
+def end_with_superexec(lifespan: Any) -> None:
+    """End this process when the one that starts its runs ends: a SuperLink does not miss it.
+
+    Others that Flower starts, such as `uname` for its telemetry, may end.
+    """
+    while (process := lifespan.superexec_process) is None:
+        time.sleep(0.5)
+    with contextlib.suppress(ChildProcessError):  # it has ended, and Flower knows
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(STOP_SECONDS)
+    os._exit(1)  # it waits for clients that follow a run which nobody will go on with
 
 
 def spare(kind: type[Any]) -> None:
@@ -88,6 +94,25 @@ def spare(kind: type[Any]) -> None:
     kind.__call__ = call
 
 
+def make_database(path: Path) -> None:
+    """Make the database of a SuperLink whole or not at all, unless there is one.
+
+    Flower makes it table by table where it lies: killed meanwhile, it would never start again.
+    """
+    if path.exists():
+        return
+    from flwr.supercore.state.alembic.utils import run_migrations
+    from sqlalchemy import create_engine
+
+    new = path.with_name(f"{path.name}.new")
+    for left in path.parent.glob(f"{new.name}*"):  # by one that was killed
+        left.unlink()
+    engine = create_engine(f"sqlite:///{new}")
+    run_migrations(engine)
+    engine.dispose()
+    new.replace(path)
+
+
 def main() -> None:
     """`flower-superlink` with the fence; the arguments are Flower's."""
     from flwr.superlink import extensions
@@ -95,12 +120,24 @@ def main() -> None:
     from flwr.superlink.routers.control import middlewares
     from starlette.middleware import Middleware
 
+    from fedanon.federated.deployment import parcel_routes
+
     theirs = extensions.get_middleware  # absent in a Flower that has changed: then nothing starts
     extensions.get_middleware = lambda: (Middleware(Fence), *theirs())
+    configure = extensions.configure_app
+
+    def configure_app(app: Any) -> None:
+        configure(app)
+        parcel_routes.add_routes(app)
+        threading.Thread(target=end_with_superexec, args=[app.state.superlink_lifespan], daemon=True).start()
+
+    extensions.configure_app = configure_app
+    parcel_routes.let_nobody_wait_at_the_end()
     for name in CONTROL:
         spare(getattr(middlewares, name))
     gc.set_threshold(100_000, 50, 50)  # a request makes many short-lived objects; looking for cycles took a fifth
-    threading.Thread(target=end_with_children, daemon=True).start()
+    if DATABASE in sys.argv:
+        make_database(Path(sys.argv[sys.argv.index(DATABASE) + 1]))
     flower_superlink()
 
 

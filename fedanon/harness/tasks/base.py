@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, fields
 from functools import cache
 from typing import Any, ClassVar
 
+import numpy as np
+
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.anonymizers.base import Anonymizer
-from fedanon.federated.sources import whole_table
+from fedanon.datasets.source import DataSource
+from fedanon.federated.sources import data_of, provenance, whole_table
 from fedanon.fields import (
     Settings,
     build,
@@ -24,7 +28,8 @@ from fedanon.fields import (
 )
 from fedanon.joint import JOINT_METHODS
 from fedanon.learning.settings import RunSettings
-from fedanon.models.target import target
+from fedanon.models.outcome import BINARY, REGRESSION
+from fedanon.models.target import outcome_of, target
 from fedanon.registry import Registry
 
 #: the partition of a table that stays in one place
@@ -55,6 +60,7 @@ class Task(ABC):
     optional_groups: ClassVar[tuple[str, ...]] = ()
 
     dataset: str = same_field(RunSettings, "dataset", help="data set by name")
+    source: Settings = same_field(RunSettings, "source")
     seed: int = same_field(RunSettings, "seed")
 
     def __post_init__(self) -> None:
@@ -65,13 +71,21 @@ class Task(ABC):
         """Compute the cell; the same fields give the same numbers."""
 
     def data_hashes(self) -> dict[str, str]:
-        """SHA-256 of every table the cell reads."""
-        return {self.dataset: table_hash(self.dataset)}
+        """SHA-256 of every table the cell reads, and of the files and the schema of an own one."""
+        data = data_of(self)
+        if isinstance(data, str):
+            return {data: table_hash(data)}
+        known = provenance(data)
+        files = {f"{self.dataset}: {name}": sha256 for name, sha256 in known["files"].items()}
+        return {self.dataset: known["data_sha256"], **files, f"{self.dataset}: schema": known["schema_sha256"]}
 
     def stored(self) -> dict[str, Any]:
         """The fields as stored results know them: scalars by their oldest names, without those that came later."""
         form = stored_form(self)
+        del form["source"]  # where it lies changes no number; its hashes are among those of the data
         for entry in fields(self):
+            if entry.name == "source":
+                continue
             optional = entry.metadata.get("optional") or entry.metadata.get("group") in self.optional_groups
             if optional and getattr(self, entry.name) == default_of(entry):
                 del form[stored_name(entry)]
@@ -119,11 +133,16 @@ class MethodTask(Task):
 
 
 @cache
-def majority_share(dataset: str) -> float:
-    """The accuracy of always naming the more common class: what a useful model has to beat."""
-    table = whole_table(dataset)
-    share = float(target(table, table.schema).mean())
-    return max(share, 1 - share)
+def majority_share(data: str | DataSource) -> float:
+    """The accuracy of always naming the most common class: what a useful model has to beat; NaN for a number."""
+    table = whole_table(data)
+    outcome, truth = outcome_of(table.schema), target(table, table.schema)
+    if outcome == REGRESSION:
+        return math.nan
+    if outcome == BINARY:
+        share = float(truth.mean())
+        return max(share, 1 - share)
+    return float(np.bincount(truth.astype(np.int64)).max() / len(truth))
 
 
 @cache

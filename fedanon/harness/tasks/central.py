@@ -8,14 +8,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fedanon.federated.sources import whole_table
+from fedanon.federated.sources import data_of, whole_table
 from fedanon.fields import parameter
 from fedanon.harness.tasks import TASKS
 from fedanon.harness.tasks.base import CellResult, MethodTask, majority_share
 from fedanon.models.centralized import CLASSIFIERS, fit_predict
 from fedanon.models.encoding import Encoding
 from fedanon.models.scores import classification_scores
-from fedanon.models.target import target
+from fedanon.models.target import binary_target
 from fedanon.models.thesis_encoding import one_hot_published
 
 TEST_SHARE = 0.3
@@ -43,25 +43,25 @@ class CentralTask(MethodTask):
         train_features, train_target, test_features, test_target = parts
         labels, probability = fit_predict(self.model, train_features, train_target, test_features)
         scores = classification_scores(test_target, labels, probability)
-        return CellResult(scores | {"majority_share": majority_share(self.dataset)})
+        return CellResult(scores | {"majority_share": majority_share(data_of(self))})
 
     def _as_published(self) -> Parts:
-        table = whole_table(self.dataset)
+        table = whole_table(data_of(self))
         release = self.anonymizer().anonymize(table, rng=self.seed)
-        features, truth = one_hot_published(release), target(release, release.schema)
+        features, truth = one_hot_published(release), binary_target(release, release.schema)
         train, test = _split(len(truth), SPLIT_SEED)
         return features[train], truth[train], features[test], truth[test]
 
     def _corrected(self) -> Parts:
-        table = whole_table(self.dataset)
+        table = whole_table(data_of(self))
         train, test = (table.select_rows(np.sort(rows)) for rows in _split(len(table), self.seed))
         release = self.anonymizer().anonymize(train, rng=self.seed)
         encoding = Encoding.from_schema(table.schema)
         return (
             encoding.encode_release(release),
-            target(release, release.schema),
+            binary_target(release, release.schema),
             encoding.encode_table(test),
-            target(test, test.schema),
+            binary_target(test, test.schema),
         )
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 from fedanon.errors import ConfigError
-from fedanon.federated.sources import whole_table
-from fedanon.fields import parameter, same_field
+from fedanon.federated.sources import data_of, whole_table
+from fedanon.fields import listed, parameter, same_field
 from fedanon.harness.tasks import TASKS
 from fedanon.harness.tasks.base import (
     CellResult,
@@ -41,6 +41,7 @@ class FederationTask(MethodTask, RunSettings):
     evaluate_every: int = same_field(RunSettings, "evaluate_every", default=5)
 
     holdout: str = parameter("", help="a data set no node has, scored once at the end")
+    subgroups: str = parameter("", help="categorical columns by whose values the model is scored too", optional=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -51,7 +52,7 @@ class FederationTask(MethodTask, RunSettings):
         from fedanon.federated.simulation import simulate
 
         logging.getLogger("fedanon").setLevel(logging.ERROR)
-        simulation = simulate(self.run_settings())
+        simulation = simulate(self.run_settings(), subgroups=listed(self.subgroups))
         result = simulation.to_dict()
         curves = _curves(result.pop("rounds"))
         reported = {name: value for name, value in result.items() if name not in ("seconds", "linkage")}
@@ -59,7 +60,9 @@ class FederationTask(MethodTask, RunSettings):
         metrics |= {f"{name}_last{LAST}": _mean_of_last(curve, self.rounds) for name, curve in curves.items()}
         agreed = result.get("joint", {})
         metrics |= {name: float(agreed[name]) for name in AGREED if name in agreed}
-        metrics["majority_share"] = majority_share(self.dataset)
+        metrics |= _details(result)
+        if simulation.outcome_kind != "regression":
+            metrics["majority_share"] = majority_share(data_of(self))
         if self.holdout:
             metrics |= self._holdout_scores(simulation.outcome.parameters)
         return CellResult(metrics, curves)
@@ -87,16 +90,27 @@ class FederationTask(MethodTask, RunSettings):
     def _holdout_scores(self, parameters: Any) -> dict[str, float]:
         from fedanon.learning.strategies import make_model
         from fedanon.models.encoding import Encoding
-        from fedanon.models.scores import classification_scores
-        from fedanon.models.target import target
+        from fedanon.models.outcome_scores import all_scores
+        from fedanon.models.target import outcome_of, target, unit_of
 
         if self.protocol == "as_published":
             raise ConfigError("A holdout cannot be scored as published: every node has label codes of its own.")
         table = whole_table(self.holdout)
         features = Encoding.from_schema(table.schema, features=self.features).encode_table(table)
-        probability = make_model(self.run_settings()).predict_proba(parameters, features)
-        scores = classification_scores(target(table, table.schema), probability >= 0.5, probability)
-        return {f"{name}_holdout": scores[name] for name in ("accuracy", "auc", "log_loss")}
+        outcome = outcome_of(table.schema)
+        predicted = make_model(self.run_settings(), outcome).predict_proba(parameters, features)
+        scores = all_scores(outcome, target(table, table.schema), predicted, unit_of(table.schema))
+        names = ("mae", "rmse", "r2") if outcome.kind == "regression" else ("accuracy", "auc", "log_loss")
+        return {f"{name}_holdout": scores[name] for name in names}
+
+
+def _details(result: dict[str, Any]) -> dict[str, float]:
+    """The calibration error, and the scores of subgroups under the names of the column and its value."""
+    found = {"ece": result["calibration"]["ece"]} if "ece" in result["calibration"] else {}
+    for column, scored in result.get("subgroups", {}).items():
+        for group in scored["groups"]:
+            found |= {f"{n}[{column}={group['group']}]": float(v) for n, v in group.items() if _is_number(v)}
+    return found
 
 
 def _is_number(value: Any) -> bool:

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fedanon.data.table import Table
-from fedanon.federated.sources import whole_table
+from fedanon.federated.sources import data_of, whole_table
 from fedanon.fields import parameter
 from fedanon.harness.tasks import TASKS
 from fedanon.harness.tasks.base import CellResult, MethodTask
@@ -38,7 +38,7 @@ class HospitalsTask(MethodTask):
 
     def run(self) -> CellResult:
         """Deal out the rows, release, and attack."""
-        table = whole_table(self.dataset)
+        table = whole_table(data_of(self))
         codes = pd.factorize(table.frame[table.schema.sensitive[0]].astype("string"))[0]
         home, other = self._attended(len(table))
         rows_of = [np.flatnonzero((home == h) | (other == h)) for h in range(self.nodes)]

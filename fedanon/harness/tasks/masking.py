@@ -10,7 +10,7 @@ import numpy as np
 from fedanon.data.key_choice import complete_rows, sample_of, with_quasi_identifiers
 from fedanon.data.table import Table
 from fedanon.errors import DataError
-from fedanon.federated.sources import whole_table
+from fedanon.federated.sources import data_of, whole_table
 from fedanon.fields import parameter
 from fedanon.harness.tasks import TASKS
 from fedanon.harness.tasks.base import CellResult, MethodTask
@@ -52,7 +52,7 @@ class ColumnsTask(MethodTask):
 
     def table(self) -> Table:
         """Return the table that is masked."""
-        table = whole_table(self.dataset)
+        table = whole_table(data_of(self))
         if self.quasi:
             table = with_quasi_identifiers(table, [name.strip() for name in self.quasi.split(",")])
         table = complete_rows(table) if self.complete else table

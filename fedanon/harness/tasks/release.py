@@ -13,7 +13,7 @@ import numpy as np
 from fedanon.anonymizers.gfkmc.das import elbow
 from fedanon.data.table import Table
 from fedanon.datasets import load
-from fedanon.federated.sources import partition_rows, whole_table
+from fedanon.federated.sources import STORED, data_of, partition_rows, whole_table
 from fedanon.fields import parameter, same_field
 from fedanon.harness.tasks import TASKS
 from fedanon.harness.tasks.base import WHOLE, CellResult, MethodTask, Task
@@ -75,14 +75,15 @@ class ReleaseTask(MethodTask):
         return CellResult({n: v for n, v in means.items() if not math.isnan(v)}, notes=tuple(dict.fromkeys(notes)))
 
     def _tables(self) -> Iterator[Table]:
-        if self.partition == "stored":
-            yield from (load(self.dataset, node=number) for number in range(self.nodes))
+        data = data_of(self)
+        if self.partition == STORED and isinstance(data, str):
+            yield from (load(data, node=number) for number in range(self.nodes))
             return
-        table = whole_table(self.dataset)
+        table = whole_table(data)
         if self.partition == WHOLE:
             yield table
             return
-        yield from map(table.select_rows, partition_rows(self.dataset, self.partition, self.nodes, self.seed))
+        yield from map(table.select_rows, partition_rows(data, self.partition, self.nodes, self.seed))
 
 
 @TASKS.register("elbow")
@@ -92,5 +93,5 @@ class ElbowTask(Task):
 
     def run(self) -> CellResult:
         """One metric per column, `groups age` and the like."""
-        columns = whole_table(self.dataset).columns
+        columns = whole_table(data_of(self)).columns
         return CellResult({f"groups {c.name}": float(elbow(c.values)) for c in columns if c.values is not None})

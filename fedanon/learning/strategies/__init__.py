@@ -15,6 +15,7 @@ from fedanon.fields import build, check_fields
 from fedanon.learning.settings import RunSettings
 from fedanon.models import MODELS
 from fedanon.models.base import Model, Parameters
+from fedanon.models.outcome import BINARY, Outcome
 from fedanon.registry import Registry
 from fedanon.types import FloatArray
 
@@ -64,7 +65,14 @@ def make_strategy(settings: RunSettings) -> Strategy:
     return build(STRATEGIES[settings.strategy], settings.strategy_settings)
 
 
-def make_model(settings: RunSettings) -> Model:
-    """The model of a run, as its strategy wants it."""
+def make_model(settings: RunSettings, outcome: Outcome = BINARY) -> Model:
+    """The model of a run, as its strategy wants it, for a kind of target; ConfigError where the run cannot learn it."""
     component = MODELS[settings.model]
-    return build(component, make_strategy(settings).model_settings(component, dict(settings.model_settings)))
+    model = build(component, make_strategy(settings).model_settings(component, dict(settings.model_settings)))
+    if outcome == BINARY:
+        return model
+    if settings.dp is not None:
+        raise ConfigError(f"Differentially private training needs a target of two classes; this one is {outcome}.")
+    if settings.protocol != "corrected":
+        raise ConfigError(f"The protocol {settings.protocol!r} needs a target of two classes; this one is {outcome}.")
+    return model.predicting(outcome)

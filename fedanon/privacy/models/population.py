@@ -10,8 +10,9 @@ import numpy as np
 
 from fedanon.data.cells import Cells, Nodes
 from fedanon.data.groups import Groups
+from fedanon.data.hierarchy import Hierarchy
 from fedanon.data.readers import read_frame
-from fedanon.data.schema import Numeric, Schema, Unit
+from fedanon.data.schema import Categorical, Numeric, Schema, Unit
 from fedanon.data.spans import cell_bounds, points
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError, SchemaError
@@ -23,10 +24,18 @@ from fedanon.types import BoolArray, FloatArray
 
 @dataclass(frozen=True, eq=False)
 class Population:
-    """People as points in the space of the quasi-identifiers, one row per person."""
+    """People as points in the space of the quasi-identifiers, one row per person.
+
+    Parameters
+    ----------
+    points : one row per person.
+    schema : of the release.
+    trees : the taxonomies of columns by rule, which hold the codes of the population alone.
+    """
 
     points: FloatArray
     schema: Schema
+    trees: Mapping[str, Hierarchy]
 
     @classmethod
     def read(cls, path: str | Path, schema: Schema) -> Population:
@@ -41,7 +50,8 @@ class Population:
             raise SchemaError(f"The population lacks {len(absent)} quasi-identifiers: {', '.join(absent[:10])}.")
         declared = Schema(quasi, missing_values=schema.missing_values)
         table = Table.from_frame(frame[[a.name for a in quasi]], declared, missing="category")
-        return cls(points(table), schema)
+        ruled = [c for c in table.columns if isinstance(c.attribute, Categorical) and c.attribute.rule is not None]
+        return cls(points(table), schema, {column.name: column.hierarchy for column in ruled})
 
     def __len__(self) -> int:
         return len(self.points)
@@ -54,8 +64,16 @@ class Population:
                     f"The numeric column {attribute.name!r} is published by its taxonomy, which cannot be matched with "
                     "a population: use the method's default profile."
                 )
-        ends = [cell_bounds(cells[a.name], a) for a in self.schema.quasi_identifiers]
+        ends = [self._ends(cells[a.name], a) for a in self.schema.quasi_identifiers]
         return np.column_stack([low for low, _ in ends]), np.column_stack([high for _, high in ends])
+
+    def _ends(self, cells: Cells, attribute: Numeric | Categorical) -> tuple[FloatArray, FloatArray]:
+        if attribute.name not in self.trees or not isinstance(cells, Nodes):
+            return cell_bounds(cells, attribute)
+        placed = cells.placed_in(self.trees[attribute.name])
+        low, high = cell_bounds(placed, attribute)
+        # a node that the taxonomy does not have holds nobody of the population
+        return np.where(placed.nodes < 0, np.inf, low), np.where(placed.nodes < 0, -np.inf, high)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -9,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedanon.data.hierarchy import Hierarchy
-from fedanon.data.schema import FreeText, Numeric, Schema, Unit
+from fedanon.data.rules import CodeRule, bind_codes, path_of
+from fedanon.data.schema import Categorical, FreeText, Numeric, Schema, Unit
 from fedanon.errors import ConfigError, SchemaError
 from fedanon.fields import parameter
 from fedanon.privacy import PRIVACY_MODELS
@@ -98,7 +100,17 @@ def _taxonomy(values: Sensitive) -> Hierarchy:
     attribute = values.attribute
     if isinstance(attribute, FreeText) or attribute.hierarchy is None:
         raise ConfigError(f"The column {attribute.name!r} has no taxonomy, which a hierarchical distance needs.")
-    return attribute.hierarchy.with_missing() if values.has_missing else attribute.hierarchy
+    tree = attribute.hierarchy
+    if isinstance(attribute, Categorical) and attribute.rule is not None:
+        tree = _tree_by_rule(attribute.rule, map(str, values.values), attribute.name) or tree
+    return tree.with_missing() if values.has_missing else tree
+
+
+def _tree_by_rule(rule: CodeRule, values: Iterable[str], name: str) -> Hierarchy | None:
+    """The taxonomy of the values at the level at which the rule tells them apart."""
+    rule = rule.published_at(rule.distinct_at)
+    paths = [path for path in (path_of(rule, value) for value in values) if path is not None]
+    return bind_codes(rule, paths, name=name) if paths else None
 
 
 def _leaves(values: Sensitive, tree: Hierarchy) -> NDArray[np.int64]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from fedanon.privacy.base import Rows
 from fedanon.privacy.models.l_diversity import entropies
 from fedanon.privacy.models.t_closeness import TCloseness
 from fedanon.privacy.sensitive import Counter, Counts
-from fedanon.release.verdicts import Mechanism, Verdict
+from fedanon.release.verdicts import Mechanism, OverReleases, Verdict
 from fedanon.report.document import Block, Note, Paragraph, Section, TableBlock, TableCell, TableColumn, Tone
 from fedanon.report.privacy.evidence import ReleaseEvidence
 from fedanon.report.privacy.headline import promise
@@ -86,6 +87,8 @@ def _numbers(
     model = verdict.model
     if isinstance(model, Mechanism):
         return model.parameters.get("epsilon"), None
+    if isinstance(model, OverReleases):
+        return float(min(model.least_values.values())), None
     if model.min_people:
         return float(model.min_people), float(evidence.released.smallest_class)
     values = asdict(model)
@@ -153,11 +156,12 @@ class SensitiveFacts:
     exposed: float
 
 
-def sensitive_facts(evidence: ReleaseEvidence) -> list[SensitiveFacts]:
+@lru_cache(maxsize=1)  # the page and its JSON ask the same
+def sensitive_facts(evidence: ReleaseEvidence) -> tuple[SensitiveFacts, ...]:
     """Return the facts of every sensitive column, in the order of the schema; none if nothing is published."""
     if evidence.released.classes.count == 0:
-        return []
-    return [_facts(evidence, name) for name in evidence.schema.sensitive]
+        return ()
+    return tuple(_facts(evidence, name) for name in evidence.schema.sensitive)
 
 
 def _facts(evidence: ReleaseEvidence, name: str) -> SensitiveFacts:

@@ -14,6 +14,7 @@ from fedanon.anonymizers import ANONYMIZERS
 from fedanon.anonymizers.base import Anonymizer
 from fedanon.attacks.context import AttackContext
 from fedanon.attacks.suite import AttackReport, run_attacks, select_attacks
+from fedanon.data.lint import Lookalike, safe_harbor
 from fedanon.data.schema import Schema
 from fedanon.data.table import Table
 from fedanon.errors import FedanonError
@@ -26,11 +27,17 @@ from fedanon.release.conclusion import Conclusion, ReleaseFinding, conclude
 from fedanon.release.exposure import Exposure, measure_exposure
 from fedanon.release.reconstruction import reconstruct
 from fedanon.release.release import Release
-from fedanon.release.verdicts import Promise, Verdict, claimed_models, evaluate_claim
+from fedanon.release.verdicts import OverReleases, Promise, Verdict, claimed_models, evaluate_claim
 from fedanon.release.view import FileView
 from fedanon.report.privacy.language import Language
 from fedanon.types import IndexArray, IntArray
-from fedanon.verification.known_release import KnownRelease, Matching, with_known_facts
+from fedanon.verification.known_release import (
+    KnownRelease,
+    Matching,
+    with_known_facts,
+    with_masked_columns,
+)
+from fedanon.verification.known_series import KnownSeries
 
 #: seed of the attacks
 SEED = 0
@@ -51,6 +58,8 @@ class ReleaseEvidence:
     population : the people among whom an attacker searches, if given.
     files : the files the report was made from, with what they are.
     matching : how the rows of the file were matched with the original.
+    order : that of a row key, if it is given.
+    series : the releases it belongs to, if they are given.
     """
 
     path: Path
@@ -62,6 +71,8 @@ class ReleaseEvidence:
     population: Population | None = None
     files: tuple[tuple[str, Path], ...] = ()
     matching: Matching = "alone"
+    order: IndexArray | None = None
+    series: KnownSeries | None = None
 
     @classmethod
     def from_file(cls, path: Path, schema: Schema, **more: Any) -> ReleaseEvidence:
@@ -71,7 +82,7 @@ class ReleaseEvidence:
         key = more.pop("row_key", None)
         order = None if key is None else read_row_key(key, file_sha256(path))
         known = with_known_facts(released, table, manifest, order)
-        return cls(path, schema, known.view, manifest, matching=known.matching, **more)
+        return cls(path, schema, known.view, manifest, matching=known.matching, order=order, **more)
 
     # ---- people and classes ---------------------------------------------------------------------
 
@@ -99,6 +110,11 @@ class ReleaseEvidence:
         """What the published columns give away together."""
         return measure_exposure(self.released)
 
+    @cached_property
+    def lookalikes(self) -> list[Lookalike]:
+        """The columns that look like identifiers."""
+        return safe_harbor(self.schema, self.released.frame)
+
     @property
     def people(self) -> IndexArray:
         """People of every class."""
@@ -121,7 +137,10 @@ class ReleaseEvidence:
         """Verdicts on what is claimed and on what is required."""
         claimed = claimed_models(self.manifest.claim) if self.manifest else []
         models = [*claimed, *(model for model in self.required if model not in claimed)]
-        return evaluate_claim(self.released, models)
+        verdicts = evaluate_claim(self.released, models)
+        if self.series is None:
+            return verdicts
+        return [self.series.judge(one) if isinstance(one.model, OverReleases) else one for one in verdicts]
 
     def conclusion(self, attacks: AttackReport | None = None) -> Conclusion:
         """What is to be said first; ``attacks`` are the results of running them, if they were run."""
@@ -157,6 +176,22 @@ class ReleaseEvidence:
         return self.manifest.guarded_cells if self.manifest else {}
 
     @property
+    def steps(self) -> list[dict[str, Any]]:
+        """The steps of a chain as its manifest lists them; none of a single method."""
+        found = self.provenance.get("parameters", {}).get("steps", []) if self.manifest else []
+        return [step for step in found if isinstance(step, dict)] if isinstance(found, list) else []
+
+    @property
+    def masked(self) -> dict[str, list[str]]:
+        """The methods that changed each column which the schema does not call a quasi-identifier."""
+        found: dict[str, list[str]] = {}
+        for name in self.manifest.masked if self.manifest else []:
+            methods = [str(step["method"]) for step in self.steps if name in step.get("changed", {})]
+            if methods:
+                found[name] = methods
+        return found
+
+    @property
     def row_order(self) -> str:
         """kept, shuffled or grouped; unknown without a manifest."""
         return str(self.manifest.document.get("row_order", "kept")) if self.manifest else "unknown"
@@ -180,10 +215,17 @@ class ReleaseEvidence:
         """The release beside its original, for metrics that need both."""
         return None if self.matched is None else reconstruct(self.released, self.matched)
 
+    @cached_property
+    def with_masked(self) -> tuple[Table | None, Release | None]:
+        """The original and its release, every column that a chain changed being a quasi-identifier."""
+        if self.matched is None or self.manifest is None or not self.masked:
+            return self.matched, self.release
+        return with_masked_columns(self.path, self.matched, self.manifest, self.order)
+
     def attacked(self, on_attack: Callable[[str], None] = lambda _: None) -> AttackReport | None:
         """Run every attack on a release; None without the original."""
         if self.matched is None or self.release is None:
             return None
-        return run_attacks(
-            AttackContext(self.matched, self.release, self.anonymizer, SEED), select_attacks("release"), on_attack
-        )
+        seen = () if self.series is None else self.series.seen()
+        context = AttackContext(self.matched, self.release, self.anonymizer, SEED, seen)
+        return run_attacks(context, select_attacks("release"), on_attack)

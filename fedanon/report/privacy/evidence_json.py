@@ -7,7 +7,6 @@ from dataclasses import asdict
 from typing import Any
 
 from fedanon.attacks.suite import AttackReport
-from fedanon.data.lint import safe_harbor
 from fedanon.release.verdicts import Verdict
 from fedanon.report.privacy.claims import sensitive_facts
 from fedanon.report.privacy.evidence import ReleaseEvidence
@@ -18,7 +17,6 @@ from fedanon.report.privacy.risks import Risk, journalist, prosecutor
 
 def describe_release(evidence: ReleaseEvidence, attacks: AttackReport | None = None) -> dict[str, Any]:
     """Return what the report of a release shows; ``attacks`` are the results of running them, if they were run."""
-    looks = safe_harbor(evidence.schema, evidence.released.frame)
     return {
         "release": evidence.path.name,
         "sha256": evidence.sha256,
@@ -35,7 +33,7 @@ def describe_release(evidence: ReleaseEvidence, attacks: AttackReport | None = N
         "columns": {attribute.name: str(attribute.role) for attribute in evidence.schema.attributes},
         "lookalikes": [
             {"column": look.column, "kind": look.kind.letter, "sign": look.sign, "published": look.published}
-            for look in looks
+            for look in evidence.lookalikes
         ],
         "provenance": evidence.provenance or None,
     }

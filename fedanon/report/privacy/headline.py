@@ -8,7 +8,7 @@ from pathlib import Path
 from fedanon.data.schema import Unit
 from fedanon.privacy import PRIVACY_MODELS
 from fedanon.release.conclusion import Conclusion, Level, ReleaseFinding
-from fedanon.release.verdicts import Mechanism, Promise
+from fedanon.release.verdicts import Mechanism, OverReleases, Promise
 from fedanon.report.document import Note, NoteKind
 from fedanon.report.privacy.language import Language
 
@@ -50,7 +50,7 @@ def finding_text(finding: ReleaseFinding, conclusion: Conclusion, say: Language)
     """A finding as a sentence."""
     key, reason = f"finding.{finding.kind}", finding.reason
     if finding.kind == "jointly_unique":
-        key = f"finding.jointly_unique_{conclusion.unit}"
+        key = f"finding.jointly_unique_{finding.reason or conclusion.unit}"
     elif finding.kind == "records_counted":
         key = f"finding.records_{reason}"
     elif finding.kind == "federation_scope":
@@ -80,6 +80,9 @@ def promise(model: Promise, unit: Unit, say: Language) -> str:
     if isinstance(model, Mechanism):
         key = f"promise.{model.name.replace(' ', '_')}"
         return say(key, **model.parameters) if say.knows(key) else model.name
+    if isinstance(model, OverReleases):
+        least = min(model.least_values.values())
+        return say("promise.series", releases=model.releases, least=least, columns=say.named(list(model.least_values)))
     names = {component: name for name, component in PRIVACY_MODELS.items()}
     key = f"promise.{names.get(type(model), '')}{'_federation' if model.of_federation else ''}"
     fields = {name: Path(value).name if name == "population" else value for name, value in asdict(model).items()}

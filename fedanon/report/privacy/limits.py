@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from fedanon.data.columns import changed_columns
 from fedanon.data.lint import Lookalike
 from fedanon.data.schema import Role
+from fedanon.release.verdicts import OverReleases
 from fedanon.report.document import Bullets, Paragraph, Section, TableBlock, TableCell, TableColumn
 from fedanon.report.privacy.claims import SensitiveFacts
 from fedanon.report.privacy.evidence import ReleaseEvidence
@@ -67,13 +69,21 @@ def _sensitive(evidence: ReleaseEvidence, facts: Sequence[SensitiveFacts], say: 
 
 
 def _columns(evidence: ReleaseEvidence, looks: Sequence[Lookalike], say: Language) -> Iterator[str]:
-    passed = [a.name for a in evidence.schema.attributes if a.role in (Role.SENSITIVE, Role.INSENSITIVE)]
+    changed = changed_columns(evidence.schema)
+    carried = [a.name for a in evidence.schema.attributes if a.role in (Role.SENSITIVE, Role.INSENSITIVE)]
+    passed = [name for name in carried if name not in changed and name not in evidence.masked]
     shown = [name for name in passed if name not in evidence.guarded_cells]
     guarded = [name for name in passed if name in evidence.guarded_cells]
     if shown:
         yield say("limits.shown", columns=say.named(shown))
+    if evidence.masked:
+        yield say("limits.masked", columns=say.named(list(evidence.masked)))
     if guarded:
         yield say("limits.guarded", columns=say.named(guarded))
+    if [name for name in changed if name in carried]:
+        yield say("limits.changed", columns=say.named([name for name in changed if name in carried]))
+    if evidence.schema.pseudonym is not None:
+        yield say("limits.pseudonyms")
     if evidence.row_order == "kept":
         yield say("limits.order")
     suspicious = list(dict.fromkeys(look.column for look in looks if look.published))
@@ -91,7 +101,8 @@ def _people(evidence: ReleaseEvidence, say: Language) -> Iterator[str]:
 
 
 def _knowledge(evidence: ReleaseEvidence, say: Language) -> Iterator[str]:
-    yield say("limits.composition")
+    over_series = any(isinstance(verdict.model, OverReleases) for verdict in evidence.verdicts)
+    yield say("limits.series" if over_series else "limits.composition")
     if not any(verdict.model.hides_presence and verdict.holds for verdict in evidence.verdicts):
         yield say("limits.membership")
 

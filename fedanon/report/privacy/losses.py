@@ -10,8 +10,21 @@ import numpy as np
 from fedanon.data.cells import is_suppressed
 from fedanon.data.schema import Categorical, Numeric
 from fedanon.metrics.information_loss import ncp_by_column, published_losses, truthfulness_by_column
+from fedanon.release.view import PublishedView
 from fedanon.report.charts import Panel, Series
-from fedanon.report.document import Block, Facts, Figure, Note, Section, TableBlock, TableCell, TableColumn, Tone
+from fedanon.report.document import (
+    Block,
+    Facts,
+    Figure,
+    Note,
+    Paragraph,
+    Section,
+    TableBlock,
+    TableCell,
+    TableColumn,
+    Tone,
+)
+from fedanon.report.privacy.chain import chain_blocks, is_truthful_step
 from fedanon.report.privacy.evidence import ReleaseEvidence
 from fedanon.report.privacy.language import Language
 
@@ -21,8 +34,12 @@ def losses_section(evidence: ReleaseEvidence, losses: Sequence[ColumnLoss], say:
     blocks: list[Block] = [Facts(_facts(evidence, losses, say))]
     if not is_truthful(evidence, losses):
         blocks.append(Note(say("losses.untrue_title"), (say("losses.untrue"),), "warning"))
+    if evidence.masked:
+        blocks.append(Paragraph(say("losses.masked", columns=say.named(list(evidence.masked)))))
     if losses:
         blocks += [_spread(losses, say), _table(losses, say)]
+    if evidence.steps:
+        blocks += chain_blocks(evidence.steps, say)
     return Section(say("losses.title"), tuple(blocks))
 
 
@@ -35,9 +52,13 @@ def mean_loss(losses: Sequence[ColumnLoss]) -> float | None:
 def is_truthful(evidence: ReleaseEvidence, losses: Sequence[ColumnLoss]) -> bool:
     """Return whether published cells hold the original values, as measured or as promised by the method."""
     measured = [one.true for one in losses if one.true is not None]
+    if evidence.masked:
+        return False
     if measured:
         return min(measured) == 1
-    return evidence.anonymizer is None or evidence.anonymizer.truthful
+    return all(is_truthful_step(step) for step in evidence.steps) and (
+        evidence.anonymizer is None or evidence.anonymizer.truthful
+    )
 
 
 def _facts(evidence: ReleaseEvidence, losses: Sequence[ColumnLoss], say: Language) -> tuple[tuple[str, str], ...]:
@@ -132,19 +153,20 @@ class ColumnLoss:
 
 def column_losses(evidence: ReleaseEvidence) -> list[ColumnLoss]:
     """Return the loss of every quasi-identifier, in the order of the schema."""
-    table, release = evidence.matched, evidence.release
+    table, release = evidence.with_masked
     measured = ncp_by_column(table, release) if table is not None and release is not None else {}
     true = truthfulness_by_column(table, release) if table is not None and release is not None else {}
+    # a masked column has cells only beside the original
+    view: PublishedView = evidence.released if release is None or not evidence.masked else release
     return [
-        _column(evidence, attribute, measured.get(attribute.name), true.get(attribute.name))
-        for attribute in evidence.schema.quasi_identifiers
+        _column(view, attribute, measured.get(attribute.name), true.get(attribute.name))
+        for attribute in view.schema.quasi_identifiers
     ]
 
 
 def _column(
-    evidence: ReleaseEvidence, attribute: Numeric | Categorical, measured: float | None, true: float | None
+    view: PublishedView, attribute: Numeric | Categorical, measured: float | None, true: float | None
 ) -> ColumnLoss:
-    view = evidence.released
     loss = published_losses(view, attribute.name)
     # a suppressed row, whose label is -1, says nothing either
     hidden = np.append(is_suppressed(view.cells[attribute.name], attribute), True)[view.groups.labels]

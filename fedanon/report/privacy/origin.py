@@ -9,9 +9,10 @@ from dataclasses import fields
 from typing import Any
 
 from fedanon._version import __version__
+from fedanon.data.columns import changed_columns
 from fedanon.data.detectors.headers import KINDS, Kind
 from fedanon.data.lint import Lookalike
-from fedanon.data.schema import Attribute, type_name
+from fedanon.data.schema import Attribute, Numeric, type_name
 from fedanon.io.manifest import file_sha256
 from fedanon.report.document import (
     Block,
@@ -174,12 +175,21 @@ def harbor_section(looks: Sequence[Lookalike], say: Language) -> Section:
 def _row(attribute: Attribute, evidence: ReleaseEvidence, say: Language) -> tuple[TableCell, ...]:
     # the schema of a manifest has text where a column was declared with its values
     guarded = evidence.guarded_cells.get(attribute.name)
-    fate = say(f"fate.{attribute.role}") if guarded is None else say("fate.guarded", n=guarded)
-    kind = evidence.declared_types.get(attribute.name, type_name(attribute))
+    masked = evidence.masked.get(attribute.name)
+    if masked is not None:
+        fate = say("fate.masked", methods=say.named(masked))
+    elif attribute.name == evidence.schema.pseudonym:
+        fate = say("fate.pseudonym")
+    elif attribute.name in changed_columns(evidence.schema):
+        fate = say("fate.changed")
+    else:
+        fate = say(f"fate.{attribute.role}") if guarded is None else say("fate.guarded", n=guarded)
+    kind = say(f"type.{evidence.declared_types.get(attribute.name, type_name(attribute))}")
+    unit = attribute.unit if isinstance(attribute, Numeric) else ""
     return (
         TableCell(f"`{attribute.name}`"),
         TableCell(say(f"role.{attribute.role}")),
-        TableCell(say(f"type.{kind}")),
+        TableCell(say("type.in_unit", type=kind, unit=unit) if unit else kind),
         TableCell(fate),
     )
 

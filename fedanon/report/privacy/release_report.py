@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from fedanon._version import __version__
 from fedanon.attacks.suite import AttackReport
-from fedanon.data.lint import Lookalike, safe_harbor
+from fedanon.data.lint import Lookalike
 from fedanon.data.schema import Role
 from fedanon.report.document import Block, Document, Facts
 from fedanon.report.privacy.attacks import attack_title, attacks_section, largest_gain
@@ -63,7 +63,7 @@ def release_report(
 
 def _found(evidence: ReleaseEvidence, attacks: AttackReport | None, say: Language) -> _Found:
     facts, losses = sensitive_facts(evidence), column_losses(evidence)
-    looks = safe_harbor(evidence.schema, evidence.released.frame)
+    looks = evidence.lookalikes
     return _Found(facts, looks, losses, attacks, limits_of_release(evidence, facts, looks, losses, say))
 
 
@@ -123,7 +123,7 @@ def _impact(evidence: ReleaseEvidence, found: _Found, say: Language) -> dict[str
         "risks": risks,
         "measures": say(
             "impact.measures",
-            removed=say.named(schema.identifying),
+            removed=say.named([name for name in schema.identifying if name != schema.pseudonym]),
             promises="; ".join(promise(one.model, schema.unit, say) for one in evidence.verdicts if one.holds)
             or say("words.none"),
         ),

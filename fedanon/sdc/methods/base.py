@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,10 +22,13 @@ from fedanon.data.table import Table
 from fedanon.errors import ConfigError
 from fedanon.fields import listed, parameter
 from fedanon.release.recoding import PerColumn
+from fedanon.sdc.variables import Part
 from fedanon.types import Rng
 
 #: one cell per row, for every quasi-identifier
 Columns = Mapping[str, Cells]
+#: what a method found on the way and a manifest keeps; no cell is in it
+Details = dict[str, Any]
 
 NO_CLAIM = "Values were changed, not generalized: nothing is promised about this release; see its measured risks."
 
@@ -35,6 +39,8 @@ class Perturbative(Anonymizer):
 
     truthful = False
     row_order_matters = True
+    #: which of the three lists of columns a step of this method works on, unless it names columns
+    takes: ClassVar[Part] = "numbers"
 
     columns: str = parameter("", help="quasi-identifiers to change, separated by commas; all that fit if empty")
 
@@ -44,6 +50,10 @@ class Perturbative(Anonymizer):
 
         ``table`` is the original.
         """
+
+    def change_with_details(self, table: Table, current: Columns, rng: Rng) -> tuple[Columns, Details]:
+        """Return what :meth:`change` returns, and what is worth keeping of how it came about."""
+        return self.change(table, current, rng), {}
 
     def plan(self, table: Table, rng: Rng) -> ReleasePlan:
         """Change the table's own cells once."""

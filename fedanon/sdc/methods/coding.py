@@ -111,6 +111,7 @@ class Rounding(NumericPerturbation):
     """
 
     name = "rounding"
+    columnwise = True
 
     base: float = parameter(5.0, help="numbers are rounded to multiples of this, in the column's unit", at_least=0)
 

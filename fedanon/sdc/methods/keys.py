@@ -7,6 +7,7 @@ there are few, rather than on the rows.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -15,10 +16,10 @@ from fedanon.data.cells import is_suppressed
 from fedanon.data.groups import Groups
 from fedanon.data.table import Table
 from fedanon.sdc.methods.base import NO_CLAIM, Columns, Perturbative, own_columns, plan_of
+from fedanon.sdc.variables import Part
+from fedanon.sdc.wildcards import SUPPRESSED
 from fedanon.types import FloatArray, IntArray, Rng
 
-#: the code of a suppressed cell
-SUPPRESSED = -1
 #: sums of shares of people are compared with k up to this; a sum above k - 1 stands for at least k people
 ROUNDING = 1e-9
 
@@ -26,6 +27,8 @@ ROUNDING = 1e-9
 @dataclass(frozen=True, kw_only=True)
 class KeyMethod(Perturbative):
     """Base of the methods for key columns; they add :meth:`remarks` to the notes of a release."""
+
+    takes: ClassVar[Part] = "keys"
 
     def remarks(self, table: Table, before: Columns, after: Columns) -> tuple[str, ...]:
         """What a reader of the release has to know about this step; no cell is quoted."""

@@ -16,48 +16,82 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fedanon.anonymizers import ANONYMIZERS
+from fedanon.data.robust import mcd
 from fedanon.errors import ConfigError
 from fedanon.fields import parameter
-from fedanon.sdc.methods.numeric import ConditionalPerturbation, NumericPerturbation, Selection
-from fedanon.sdc.methods.projections import column_space, nearest_frame, random_frame, regression, root, standardized
+from fedanon.sdc.methods.conditional import ConditionalPerturbation
+from fedanon.sdc.methods.numeric import NumericPerturbation, Selection
+from fedanon.sdc.methods.projections import (
+    column_space,
+    nearest_frame,
+    random_frame,
+    regression,
+    robust_regression,
+    root,
+    standardized,
+)
 from fedanon.types import FloatArray, Rng
 
 # ---- GADP, IPSO, EGADP ---------------------------------------------------------------------------
 
 
-def gadp(x: FloatArray, s: FloatArray, rng: Rng) -> FloatArray:
+class LinearFit(NamedTuple):
+    """What S says about standardized X: the fit, and the covariance of what it leaves, times n - 1."""
+
+    fitted: FloatArray
+    left: FloatArray
+
+
+def model(scores: FloatArray, s: FloatArray, *, robust: bool = False) -> LinearFit:
+    """Regress standardized columns on ``s``; robustly, outliers decide neither the fit nor the covariance."""
+    if not robust:
+        fitted, residuals = regression(scores, s)
+        return LinearFit(fitted, residuals.T @ residuals)
+    fitted, residuals = robust_regression(scores, s)
+    return LinearFit(fitted, (len(scores) - 1) * mcd(residuals, np.random.default_rng(0)).covariance)
+
+
+def gadp(x: FloatArray, s: FloatArray, rng: Rng, *, robust: bool = False) -> FloatArray:
     r""":math:`Y = b_0 + B S + e`, :math:`e \sim N(0, \Sigma_{xx} - \Sigma_{xs} \Sigma_{ss}^{-1} \Sigma_{sx})`."""
     columns = standardized(x)
-    fitted, residuals = regression(columns.scores, s)
-    noise = rng.standard_normal(x.shape) @ root(residuals.T @ residuals / (len(x) - 1))
+    fitted, left = model(columns.scores, s, robust=robust)
+    noise = rng.standard_normal(x.shape) @ root(left / (len(x) - 1))
     return columns.back(fitted + noise)
 
 
-def exact_gadp(x: FloatArray, s: FloatArray, apart_from: FloatArray, rng: Rng) -> FloatArray:
+def exact_gadp(x: FloatArray, s: FloatArray, apart_from: FloatArray, rng: Rng, *, robust: bool = False) -> FloatArray:
     r""":math:`Y = b_0 + B S + C`, :math:`C = B \hat\Sigma_B^{-1/2} \hat\Sigma_\epsilon^{+1/2}`, exact in the sample.
 
     The columns of :math:`B \hat\Sigma_B^{-1/2}` are, up to their length, a random frame: residuals of normal numbers
-    regressed on ``apart_from``, made orthonormal. That matrix must include the columns ``s``.
+    regressed on ``apart_from``, made orthonormal. That matrix must include the columns ``s``. Robustly, the moments
+    kept are those of the robust fit.
     """
     columns = standardized(x)
-    fitted, residuals = regression(columns.scores, s)
+    fitted, left = model(columns.scores, s, robust=robust)
     frame = random_frame(len(x), x.shape[1], column_space(apart_from), rng)
-    return columns.back(fitted + frame @ root(residuals.T @ residuals))
+    return columns.back(fitted + frame @ root(left))
 
 
-def ipso(x: FloatArray, s: FloatArray, rng: Rng) -> FloatArray:
+def ipso(x: FloatArray, s: FloatArray, rng: Rng, *, robust: bool = False) -> FloatArray:
     """Keep moments exactly, by noise that is orthogonal to S."""
-    return exact_gadp(x, s, s, rng)
+    return exact_gadp(x, s, s, rng, robust=robust)
 
 
-def egadp(x: FloatArray, s: FloatArray, rng: Rng) -> FloatArray:
+def egadp(x: FloatArray, s: FloatArray, rng: Rng, *, robust: bool = False) -> FloatArray:
     """Keep moments exactly, by noise that is orthogonal to S and to X."""
-    return exact_gadp(x, s, np.column_stack([s, x]), rng)
+    return exact_gadp(x, s, np.column_stack([s, x]), rng, robust=robust)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _LinearModel(ConditionalPerturbation):
+    robust: bool = parameter(
+        False, help="outliers decide neither the regression nor its covariance; moments are theirs"
+    )
 
 
 @ANONYMIZERS.register("gadp")
 @dataclass(frozen=True, kw_only=True)
-class Gadp(ConditionalPerturbation):
+class Gadp(_LinearModel):
     r"""General additive data perturbation: the columns X are drawn anew from a linear model given the columns S.
 
     :math:`Y = b_0 + B S + e`, :math:`B = \Sigma_{xs} \Sigma_{ss}^{-1}`, :math:`e \sim N(0, \Sigma_{xx} - B
@@ -71,12 +105,12 @@ class Gadp(ConditionalPerturbation):
     def perturb(self, data: Selection, rng: Rng) -> FloatArray:
         """Draw X from the model."""
         data.refuse_determined()
-        return gadp(data.x, data.s, rng)
+        return gadp(data.x, data.s, rng, robust=self.robust)
 
 
 @ANONYMIZERS.register("ipso")
 @dataclass(frozen=True, kw_only=True)
-class Ipso(ConditionalPerturbation):
+class Ipso(_LinearModel):
     r"""Information preserving statistical obfuscation: GADP with exact means, cov(Y) and cov(Y, S) (Burridge 2003).
 
     The noise is made of residuals of normal numbers regressed on S. They may correlate with X by chance, so
@@ -89,12 +123,12 @@ class Ipso(ConditionalPerturbation):
     def perturb(self, data: Selection, rng: Rng) -> FloatArray:
         """Draw X from the model, with exact moments."""
         data.refuse_determined()
-        return ipso(data.x, data.s, rng)
+        return ipso(data.x, data.s, rng, robust=self.robust)
 
 
 @ANONYMIZERS.register("egadp")
 @dataclass(frozen=True, kw_only=True)
-class Egadp(ConditionalPerturbation):
+class Egadp(_LinearModel):
     r"""Exact GADP: like ``ipso``, with noise orthogonal to X as well, so that Y adds nothing to what S reveals about X.
 
     Residuals B of normal numbers regressed on (S, X); :math:`C = B \hat\Sigma_B^{-1/2} \hat\Sigma_\epsilon^{+1/2}`;
@@ -112,7 +146,7 @@ class Egadp(ConditionalPerturbation):
     def perturb(self, data: Selection, rng: Rng) -> FloatArray:
         """Draw X from the model, with exact moments and noise orthogonal to X."""
         data.refuse_determined()
-        return egadp(data.x, data.s, rng)
+        return egadp(data.x, data.s, rng, robust=self.robust)
 
 
 # ---- multiple imputation -------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Noise: additive, in the five forms of the literature, and multiplicative, with and without logarithms."""
+"""Noise: additive, in the six forms of the literature, and multiplicative, with and without logarithms."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from fedanon.types import BoolArray, FloatArray, Rng
 
 #: shares of records that are not outliers, by a single column and by their robust distance
 COLUMN_SHARE, DISTANCE_SHARE = 0.99, 0.975
+#: samples with fewer records have a shrink factor of their own
+SMALL = 500
 #: records the robust covariance is estimated from
 ROBUST_SAMPLE = 10_000
 
@@ -76,6 +78,7 @@ class AdditiveNoise(_Noise):
     """
 
     name = "additive_noise"
+    columnwise = True
 
     def perturb(self, data: Selection, rng: Rng) -> FloatArray:
         """Add noise to the values."""
@@ -114,6 +117,42 @@ class KimNoise(_Noise):
         return shrunk(data.x, correlated_noise(data.x, self.c, rng), self.c)
 
 
+def shrink_factor(n: int, c: float) -> float:
+    """What the sum of values and noise is shrunk by so that variances are kept in a sample of ``n`` (sdcMicro)."""
+    return float(np.sqrt((n - 1 - c) / ((n + 1) * (1 + c)) if n < SMALL else (n - 1) / (n + n * c - 1)))
+
+
+@ANONYMIZERS.register("restricted_noise")
+@dataclass(frozen=True, kw_only=True)
+class RestrictedNoise(_Noise):
+    r"""Adds independent noise and shrinks the sum by a factor that takes the sample size into account.
+
+    :math:`Y = \bar X + \gamma (X - \bar X + e)`, :math:`e_p \sim N(0, c \sigma_p^2)`, :math:`\gamma^2 = (N - 1) / (N +
+    c N - 1)`, for N below 500 :math:`(N - 1 - c) / ((N + 1)(1 + c))`: means and variances are kept in expectation,
+    correlations shrink. This is what sdcMicro's 'restr' is meant to be; its program (5.8.1) adds no noise at all, and
+    the shifts of the means in turn down the rows. ``as_sdcmicro`` does the same, for comparison only: it protects
+    nothing. sdcMicro's ``noise=q`` is c = q / 100.
+    """
+
+    name = "restricted_noise"
+
+    as_sdcmicro: bool = parameter(False, help="shrink only, and shift rows in turn, as sdcMicro's program does")
+
+    def perturb(self, data: Selection, rng: Rng) -> FloatArray:
+        """Add noise and shrink the sum."""
+        mean = data.x.mean(axis=0)
+        noise = independent_noise(data.x, self.c, rng)
+        return np.asarray(mean + shrink_factor(len(data.x), self.c) * (data.x - mean + noise))
+
+    def _jointly(self, data: Selection, rng: Rng) -> FloatArray:
+        if not self.as_sdcmicro:
+            return super()._jointly(data, rng)
+        # which shift a row gets depends on its number, so that rows without a value count too
+        x, factor = data.x, shrink_factor(len(data.x), self.c)
+        shifts = (1 - factor) * np.nanmean(x, axis=0)
+        return np.asarray(factor * x + np.resize(shifts, x.size).reshape(x.shape[::-1]).T)
+
+
 @ANONYMIZERS.register("correlated2_noise")
 @dataclass(frozen=True, kw_only=True)
 class Correlated2Noise(NumericPerturbation):
@@ -124,6 +163,7 @@ class Correlated2Noise(NumericPerturbation):
     """
 
     name = "correlated2_noise"
+    columnwise = True
 
     d: float = parameter(0.3, help="weight of the noise, from 0 (none) to 1 (nothing but noise)", at_least=0, at_most=1)
 
@@ -172,6 +212,7 @@ class MultiplicativeNoise(NumericPerturbation):
     """
 
     name = "multiplicative_noise"
+    columnwise = True
 
     sd: float = parameter(0.1, help="standard deviation of the factor", at_least=0)
 
@@ -191,6 +232,7 @@ class LogMultiplicativeNoise(NumericPerturbation):
     """
 
     name = "log_multiplicative_noise"
+    columnwise = True
 
     sd: float = parameter(0.1, help="standard deviation of the noise on the logarithms; 0.1 is about 10 %", at_least=0)
 

@@ -1,22 +1,25 @@
-"""What the methods for numeric columns share: the choice of columns, restrictions, reverse mapping and checks.
+"""What the methods for numeric columns share: the choice of columns, missing values, restrictions, reverse mapping.
 
-A method is a pure function of matrices and a thin dataclass that calls it in :meth:`NumericPerturbation.perturb`.
+A method is a pure function of matrices and a thin dataclass that calls it in :meth:`NumericPerturbation.perturb`. It
+never sees a missing value (:mod:`~fedanon.sdc.methods.missing`).
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
-from fedanon.data.cells import Cells, Nodes, Numbers, is_suppressed
+from fedanon.data.cells import Cells, Nodes, is_suppressed
 from fedanon.data.key_choice import numeric_quasi_identifiers
-from fedanon.data.schema import Numeric
+from fedanon.data.schema import Categorical, Numeric
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError, InfeasibleError
-from fedanon.fields import listed, parameter
+from fedanon.fields import parameter
 from fedanon.sdc.methods.base import Columns, Perturbative
+from fedanon.sdc.methods.missing import completed, with_numbers
 from fedanon.sdc.methods.projections import regression, standardized
 from fedanon.types import BoolArray, FloatArray, IndexArray, Rng
 
@@ -35,6 +38,9 @@ class NumericPerturbation(Perturbative):
     Restrictions are applied after the method, reverse mapping after the restrictions (Morais 2022, tables 34-39).
     """
 
+    #: whether every column is changed by itself, from its own values alone
+    columnwise: ClassVar[bool] = False
+
     keep_zeros: bool = parameter(False, help="values that are 0 in the original stay 0")
     non_negative: bool = parameter(False, help="negative results take their absolute value")
     reverse_map: bool = parameter(False, help="publish, for each result, the original value of the same rank")
@@ -48,28 +54,50 @@ class NumericPerturbation(Perturbative):
         return 2
 
     def change(self, table: Table, current: Columns, rng: Rng) -> Columns:
-        """Perturb the chosen columns, restrict the results and, if asked, map them back."""
+        """Perturb the chosen columns, restrict the results and, if asked, map them back; what is missing stays."""
         data = self._select(table, current)
-        data.refuse_few_rows(self.rows_needed(data.x.shape[1], data.s.shape[1]))
-        y = self.perturb(data, rng)
+        y = self._columnwise(data, rng) if self.columnwise else self._jointly(data, rng)
         _refuse_overflow(data, y)
         if self.keep_zeros or self.non_negative or self.reverse_map:
             y = self._restricted(original_numbers(table, data.names), y, data, rng)
-        return {name: Numbers(np.ascontiguousarray(y[:, i])) for i, name in enumerate(data.names)}
+        return {name: with_numbers(current[name], y[:, i]) for i, name in enumerate(data.names)}
 
-    def given_names(self, table: Table, names: list[str]) -> list[str]:
-        """Names of the columns a method may look at besides those it changes."""
-        return []
+    def _jointly(self, data: Selection, rng: Rng) -> FloatArray:
+        """Perturb all columns at once; a record that lacks some of them borrows these while it is computed."""
+        rows, filled = completed(np.column_stack([data.x, data.s]), data.x.shape[1], rng)
+        y = np.full_like(data.x, np.nan)
+        y[rows] = self._perturbed(data.of(*np.split(filled, [data.x.shape[1]], axis=1)), rng)
+        return np.where(np.isnan(data.x), np.nan, y)
+
+    def _columnwise(self, data: Selection, rng: Rng) -> FloatArray:
+        """Perturb every column by itself, the records that have a value in it."""
+        known = ~np.isnan(data.x)
+        if known.all():
+            return self._perturbed(data, rng)
+        y = np.full_like(data.x, np.nan)
+        for i in range(data.x.shape[1]):
+            one = replace(data, attributes=data.attributes[i : i + 1], x=data.x[known[:, i], i : i + 1])
+            y[known[:, i], i : i + 1] = self._perturbed(replace(one, s=one.s[known[:, i]]), rng)
+        return y
+
+    def _perturbed(self, data: Selection, rng: Rng) -> FloatArray:
+        data.refuse_few_rows(self.rows_needed(data.x.shape[1], data.s.shape[1]))
+        return self.perturb(data, rng)
+
+    def explained_by(self, table: Table, current: Columns, names: list[str]) -> tuple[tuple[str, ...], FloatArray]:
+        """Return other columns a method may look at, as a matrix, with the name of the column each comes from."""
+        return (), np.empty((len(table), 0))
 
     def _select(self, table: Table, current: Columns) -> Selection:
         names = self.chosen(table, numeric_quasi_identifiers(table), WHAT)
-        given = self.given_names(table, names)
+        given, s = self.explained_by(table, current, names)
         attributes = {c.name: c.attribute for c in table.columns if isinstance(c.attribute, Numeric)}
-        x, s = known_numbers(table, current, names), known_numbers(table, current, given)
-        return Selection(self.name, tuple(attributes[name] for name in names), x, tuple(given), s)
+        x = known_numbers(table, current, names)
+        return Selection(self.name, tuple(attributes[name] for name in names), x, given, s)
 
     def _restricted(self, original: FloatArray, y: FloatArray, data: Selection, rng: Rng) -> FloatArray:
-        zeros = (original == 0) & self.keep_zeros
+        silent = np.isnan(y)
+        zeros = (original == 0) & self.keep_zeros & ~silent
         if self.non_negative:
             y = np.abs(y)
         y = np.where(zeros, 0.0, y)
@@ -77,34 +105,11 @@ class NumericPerturbation(Perturbative):
             return y
         if self.non_negative:
             _refuse_negative_originals(data, original)
-        return _mapped_back(original, y, zeros, rng)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ConditionalPerturbation(NumericPerturbation):
-    """Base of the methods that draw the columns X anew from what other columns S, which stay, say about them."""
-
-    given: str = parameter("", help="numeric quasi-identifiers that stay and explain the others; all others if empty")
-
-    def rows_needed(self, p: int, q: int) -> int:
-        """With fewer rows the given columns would explain the others by chance, and X would be published unchanged."""
-        return 1 + p + q
-
-    def given_names(self, table: Table, names: list[str]) -> list[str]:
-        """Names of the requested columns, or of all numeric ones that are not changed."""
-        numeric = numeric_quasi_identifiers(table)
-        wanted = listed(self.given)
-        unfit = [name for name in wanted if name not in numeric or name in names]
-        if unfit:
-            raise ConfigError(
-                f"The given columns of {self.name!r} must be {WHAT} that stay unchanged. "
-                f"These are not: {', '.join(unfit)}."
-            )
-        return wanted or [name for name in numeric if name not in names]
+        return _mapped_back(original, y, zeros | silent, rng)
 
 
 def _refuse_overflow(data: Selection, y: FloatArray) -> None:
-    wrong = ~np.isfinite(y)
+    wrong = ~np.isfinite(y) & ~np.isnan(data.x)
     if wrong.any():
         name = data.names[int(wrong.any(axis=0).argmax())]
         raise InfeasibleError(f"The method {data.method!r} goes beyond the largest numbers in the column {name!r}.")
@@ -132,8 +137,8 @@ class Selection:
     method : its name, for messages.
     attributes : declarations of the columns to change.
     x : their values.
-    given : names of the given columns.
-    s : their values; a matrix of width 0 if there are none.
+    given : the column each column of ``s`` comes from.
+    s : values of the given columns, indicators of categories; a matrix of width 0 if there are none.
     """
 
     method: str
@@ -146,6 +151,10 @@ class Selection:
     def names(self) -> tuple[str, ...]:
         """Names of the columns to change."""
         return tuple(a.name for a in self.attributes)
+
+    def of(self, x: FloatArray, s: FloatArray) -> Selection:
+        """Return the same columns with other values."""
+        return replace(self, x=x, s=s)
 
     def refuse_few_rows(self, needed: int) -> None:
         """Raise InfeasibleError if there are too few rows for the number of columns."""
@@ -176,12 +185,12 @@ class Selection:
         if names:
             raise InfeasibleError(
                 f"The method {self.method!r} would publish {', '.join(names)} unchanged: it follows from the "
-                f"given columns {', '.join(self.given)}."
+                f"given columns {', '.join(dict.fromkeys(self.given))}."
             )
 
 
 def original_numbers(table: Table, names: tuple[str, ...]) -> FloatArray:
-    """Return the table's own values of numeric columns, one row per record; rejects missing ones."""
+    """Return the table's own values of numeric columns, one row per record; NaN where missing."""
     return np.column_stack([_original(table, name) for name in names])
 
 
@@ -189,32 +198,20 @@ def _original(table: Table, name: str) -> FloatArray:
     place = [c.name for c in table.columns].index(name)
     column = table.columns[place]
     assert column.values is not None
-    return _complete(column.values[table.codes[:, place]], name)
+    return column.values[table.codes[:, place]]
 
 
 def known_numbers(table: Table, current: Columns, names: list[str]) -> FloatArray:
-    """Return numeric columns as a matrix; rejects missing and suppressed cells, whole ranges included."""
-    for column in table.columns:
-        if column.name in names and isinstance(column.attribute, Numeric):
-            count = int(is_suppressed(current[column.name], column.attribute).sum())
-            if count:
-                what = "missing or suppressed values" if column.has_missing else "suppressed values"
-                raise ConfigError(f"The column {column.name!r} has {count} {what}; fill or drop them first.")
-    return np.column_stack([_numbers_of(current[name], name) for name in names]) if names else np.empty((len(table), 0))
+    """Return numeric columns as a matrix; NaN where a cell says nothing: missing, suppressed or the whole range."""
+    attributes = {column.name: column.attribute for column in table.columns}
+    columns = [_numbers_of(current[name], attributes[name]) for name in names]
+    return np.column_stack(columns) if columns else np.empty((len(table), 0))
 
 
-def _numbers_of(cells: Cells, name: str) -> FloatArray:
+def _numbers_of(cells: Cells, attribute: Numeric | Categorical) -> FloatArray:
     if isinstance(cells, Nodes):
-        raise ConfigError(f"The column {name!r} does not hold numbers.")
-    return _complete(cells.midpoints(), name)
-
-
-def _complete(values: FloatArray, name: str) -> FloatArray:
-    """Return the values; rejects a column that lacks any."""
-    count = int(np.isnan(values).sum())
-    if count:
-        raise ConfigError(f"The column {name!r} has {count} missing values; fill or drop them first.")
-    return values
+        raise ConfigError(f"The column {attribute.name!r} does not hold numbers.")
+    return np.where(is_suppressed(cells, attribute), np.nan, cells.midpoints())
 
 
 # ---- reverse mapping -----------------------------------------------------------------------------
@@ -229,10 +226,11 @@ def reverse_map(x: FloatArray, y: FloatArray, rng: Rng) -> FloatArray:
     """z_i = the value of ``x`` that has the rank of y_i (Muralidhar, Sarathy & Domingo-Ferrer 2014).
 
     Equal values of ``y`` are ranked at random: ranked by ``x``, groups that a method published alike would come apart
-    into their originals.
+    into their originals. A record without a value has none afterwards either.
     """
-    z = np.empty_like(x)
-    z[order_with_ties_drawn(y, rng)] = np.sort(x)
+    known = ~np.isnan(y)
+    z = np.full_like(x, np.nan)
+    z[np.flatnonzero(known)[order_with_ties_drawn(y[known], rng)]] = np.sort(x[known])
     return z
 
 

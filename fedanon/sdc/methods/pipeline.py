@@ -1,89 +1,134 @@
 """Pipeline: several methods in a row on one table, and a release that records the whole chain.
 
-A step may name a column that is not a quasi-identifier, such as an income. From that step on the column is *masked*: it
-is handled and measured as a quasi-identifier. Steps that name no columns take those that fit among quasi-identifiers
-and the columns masked so far. So no step depends on a later one, its random numbers included, and a chain without its
-last step is the chain as it was before: that is how a step is undone.
+A step may name a column that is not a quasi-identifier, such as an income. From that step on the column is *masked*:
+its cells are the release's own. It is a number or a category (:mod:`~fedanon.sdc.variables`), and a key only if a step
+for keys names it. Steps for keys see nothing but the keys; other steps that name no columns take those that fit among
+their list or, if it was not given, among quasi-identifiers and the columns masked so far. So no step depends on a later
+one, its random numbers included, and a chain without its last step is the chain as it was before: that is how a step is
+undone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from fedanon._version import __version__
-from fedanon.anonymizers import ANONYMIZERS
-from fedanon.anonymizers.base import Anonymizer
-from fedanon.data.cells import Cells, Intervals, Nodes, is_suppressed
+from fedanon.data.cells import Nodes
 from fedanon.data.groups import Groups
-from fedanon.data.hierarchy import MISSING
 from fedanon.data.key_choice import with_quasi_identifiers
-from fedanon.data.schema import Attribute, Categorical, FreeText, Numeric, Role, Schema
+from fedanon.data.schema import FreeText, Role
 from fedanon.data.table import Table
-from fedanon.errors import ConfigError, DataError, InfeasibleError
-from fedanon.fields import build, listed
+from fedanon.errors import ConfigError, DataError
 from fedanon.release.gate import verify
 from fedanon.release.release import Provenance, Release, release_of
-from fedanon.sdc.methods.base import Columns, Perturbative, own_columns, plan_of
-from fedanon.sdc.methods.keys import KeyMethod
-from fedanon.sdc.methods.suppression import suppress
-from fedanon.types import AnyArray, BoolArray, Rng
-
-#: parameters of methods that list columns of the table
-COLUMN_PARAMETERS = ("given", "periods")
+from fedanon.sdc.methods.base import Columns, own_columns, plan_of
+from fedanon.sdc.methods.step import Step
+from fedanon.sdc.variables import Variables
+from fedanon.types import BoolArray
 
 NO_CLAIM = "A chain of methods promises nothing by itself, whatever one of them claims alone; its risks are measured."
 
 
 @dataclass(frozen=True)
 class Pipeline:
-    """Steps that run in order."""
+    """Steps that run in order, on keys, numbers and categories that may be given beforehand."""
 
     name = "pipeline"
 
     steps: tuple[Step, ...]
+    variables: Variables = Variables()
 
     def __post_init__(self) -> None:
         if not self.steps:
             raise ConfigError("A pipeline needs at least one step.")
+        self.variables.refuse_shared()
 
     def without_last(self) -> Pipeline:
         """Return the chain without its last step."""
         if len(self.steps) == 1:
             raise ConfigError("The pipeline has only one step; without it nothing is left to run.")
-        return Pipeline(self.steps[:-1])
+        return replace(self, steps=self.steps[:-1])
 
     def masked_table(self, table: Table) -> Table:
-        """Return the table the release is measured against: every column the steps name is a quasi-identifier."""
-        return with_masked(table, [name for step in self.steps for name in step.named])
+        """Return the table the release is measured against: every column that is named is a quasi-identifier."""
+        return with_masked(table, [*self.variables.named, *(name for step in self.steps for name in step.named)])
 
     def anonymize(self, table: Table, *, rng: int) -> Release:
         """Run the steps; ``rng`` is the seed from which every step gets a generator of its own."""
-        if not table.columns and not any(step.named for step in self.steps):
+        if not table.columns and not self.variables.named and not any(step.named for step in self.steps):
             raise ConfigError("The schema declares no quasi-identifying columns, and no step names one.")
-        seen, suppressed = table, np.zeros(len(table), dtype=bool)
-        columns: Columns = own_columns(table)
+        seen, suppressed = with_masked(table, self.variables.named), np.zeros(len(table), dtype=bool)
+        lists = _Lists.at_start(self.variables, table)
+        columns: Columns = own_columns(seen)
         chain, notes = [], []
         for i, (step, seed) in enumerate(zip(self.steps, _seeds(rng, len(self.steps)), strict=True)):
             seen = with_masked(seen, step.named)
             before = {**own_columns(seen), **columns}
-            columns, hidden, remarks = step.apply(seen, before, np.random.default_rng(seed))
+            names = lists.seen_by(step, seen)
+            columns, hidden, remarks, details = step.apply(seen, before, names, np.random.default_rng(seed))
             suppressed |= hidden
-            chain.append({**step.to_dict(), "spawn_key": list(seed.spawn_key), "changed": _changed(before, columns)})
+            changed = _changed(before, columns)
+            lists.note(step, {name: columns[name] for name in (*step.columns, *changed)})
+            chain.append({**step.to_dict(), "spawn_key": list(seed.spawn_key), "changed": changed, **details})
             notes += [f"Step {i + 1}, {step.method}: {remark}" for remark in remarks]
-        return _release(table, seen, columns, suppressed, chain, notes, rng)
+        variables = {"given": self.variables.to_dict(), "used": lists.used.to_dict()}
+        parameters = {"steps": chain, "variables": variables, "masked": _masked(table, seen)}
+        return _release(table, seen, columns, suppressed, parameters, notes, rng)
 
     @classmethod
     def from_provenance(cls, provenance: Mapping[str, Any]) -> Pipeline:
-        """Return the pipeline a manifest describes."""
+        """Return the pipeline a manifest describes; before version 0.3 it names no lists."""
         try:
-            return cls(tuple(Step.from_dict(step) for step in provenance["parameters"]["steps"]))
-        except (KeyError, TypeError):
+            parameters = provenance["parameters"]
+            given = parameters.get("variables", {"given": {}})["given"]
+            return cls(tuple(Step.from_dict(step) for step in parameters["steps"]), Variables.from_dict(given))
+        except (KeyError, TypeError, AttributeError):
             raise DataError("The manifest does not describe a pipeline.") from None
+
+
+@dataclass
+class _Lists:
+    """The three lists as the steps of a chain fill them; a key that was masked is a number or a category as well."""
+
+    given: Variables
+    keys: list[str]
+    numbers: list[str]
+    categories: list[str]
+
+    @classmethod
+    def at_start(cls, given: Variables, table: Table) -> _Lists:
+        return cls(given, given.keys_of(table.schema), list(given.numbers), list(given.categories))
+
+    @property
+    def used(self) -> Variables:
+        """The lists so far."""
+        return Variables(tuple(self.keys), tuple(self.numbers), tuple(self.categories))
+
+    def seen_by(self, step: Step, table: Table) -> list[str]:
+        """Return the columns a step may work on; one for keys makes those keys that it names and no list holds."""
+        masked = {*self.numbers, *self.categories}
+        if step.makes_keys:
+            self.keys += [name for name in step.columns if name not in masked and name not in self.keys]
+        listed = {"keys": self.keys, "numbers": self.given.numbers, "categories": self.given.categories}[step.takes]
+        names = [column.name for column in table.columns]
+        seen = {*listed, *step.named, *step.looked_at}
+        return [name for name in names if name in seen] if listed else names
+
+    def note(self, step: Step, changed: Columns) -> None:
+        """Note the columns a step has changed."""
+        for name, cells in changed.items():
+            mine = self.categories if isinstance(cells, Nodes) else self.numbers
+            if name not in mine and not (step.takes == "keys" and name in self.keys):
+                mine.append(name)
+
+
+def _masked(table: Table, seen: Table) -> list[str]:
+    """Return the columns that only the chain makes quasi-identifiers."""
+    return [a.name for a in seen.schema.quasi_identifiers if table.schema[a.name].role is not a.role]
 
 
 def with_masked(table: Table, names: Sequence[str]) -> Table:
@@ -92,7 +137,14 @@ def with_masked(table: Table, names: Sequence[str]) -> Table:
     added = [name for name in dict.fromkeys(names) if name not in known]
     for name in added:
         _refuse_unmaskable(table, name)
-    return with_quasi_identifiers(table, [*known, *added]) if added else table
+    return with_chosen(table, [*known, *added]) if added else table
+
+
+def with_chosen(table: Table, names: Sequence[str]) -> Table:
+    """Return a copy in which exactly ``names`` are quasi-identifiers; what is missing of new ones stays so."""
+    # the policy for missing values is about the quasi-identifiers of the schema, not about columns to mask
+    policy = "category" if table.missing == "error" else table.missing
+    return replace(with_quasi_identifiers(replace(table, missing=policy), names), missing=table.missing)
 
 
 def _refuse_unmaskable(table: Table, name: str) -> None:
@@ -119,155 +171,38 @@ def _changed(before: Columns, after: Columns) -> dict[str, int]:
 
 
 def _release(
-    table: Table, seen: Table, columns: Columns, suppressed: Any, chain: list[Any], notes: list[str], seed: int
+    table: Table,
+    seen: Table,
+    columns: Columns,
+    suppressed: BoolArray,
+    parameters: dict[str, Any],
+    notes: list[str],
+    seed: int,
 ) -> Release:
     plan = plan_of(seen, columns, ())
     groups = Groups.from_labels(np.where(suppressed, -1, plan.groups.labels))
-    masked = [a.name for a in seen.schema.quasi_identifiers if table.schema[a.name].role is not a.role]
+    masked = ", ".join(parameters["masked"])
     if masked:
-        notes = [
-            *notes,
-            f"Not quasi-identifying in the schema, but taken as such here: {', '.join(masked)}.",
-        ]
+        notes = [*notes, f"Not quasi-identifying in the schema, but published with cells of their own: {masked}."]
     provenance = Provenance(
         method=Pipeline.name,
-        parameters={"steps": chain, "masked": masked},
+        parameters=parameters,
         seed=seed,
         version=__version__,
         data_sha256=table.sha256,
         schema_sha256=table.schema.sha256,
-        notes=(*notes, NO_CLAIM),
+        notes=(*notes, *_masked_keys(parameters["variables"]["used"]), NO_CLAIM),
     )
     cells = {name: column.select(groups.first_rows) for name, column in columns.items()}
     return verify(release_of(seen, groups, cells, claim=None, provenance=provenance, recoding=plan.recoding), seen)
 
 
-# ---- one step ------------------------------------------------------------------------------------
-
-
-class StepResult(NamedTuple):
-    """What a step did.
-
-    Parameters
-    ----------
-    columns : all columns after it.
-    suppressed : rows of which nothing is to be published.
-    remarks : what a reader of the release has to know.
-    """
-
-    columns: Columns
-    suppressed: BoolArray
-    remarks: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Step:
-    """A registered method, its settings (texts or values) and the columns it changes; none means all that fit."""
-
-    method: str
-    columns: tuple[str, ...] = ()
-    settings: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def named(self) -> list[str]:
-        """Names of the columns the step changes or looks at."""
-        columns = [str(self.settings.get(parameter, "")).replace(";", ",") for parameter in COLUMN_PARAMETERS]
-        return [*self.columns, *listed(",".join(columns))]
-
-    def anonymizer(self) -> Anonymizer:
-        """Return the method with its settings, which are checked."""
-        component = ANONYMIZERS[self.method]
-        if "columns" in self.settings:
-            raise ConfigError("The columns of a step are listed after its method, not as a parameter.")
-        if issubclass(component, Perturbative):
-            return build(component, {**self.settings, "columns": ",".join(self.columns)})
-        return build(component, self.settings)
-
-    def apply(self, table: Table, current: Columns, rng: Rng) -> StepResult:
-        """Change the columns; ``table`` is the original."""
-        method = self.anonymizer()
-        if isinstance(method, Perturbative):
-            after = {**current, **method.change(table, current, rng)}
-            remarks = method.remarks(table, current, after) if isinstance(method, KeyMethod) else ()
-            return StepResult(after, np.zeros(len(table), dtype=bool), remarks)
-        names = list(self.columns) or [column.name for column in table.columns]
-        release = method.anonymize(current_table(table, current, names), rng=rng)
-        return StepResult(
-            {**current, **columns_from_release(release, table, names)}, release.suppressed, release.provenance.notes
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """For the manifest: every parameter, given or not."""
-        parameters = asdict(self.anonymizer())
-        parameters.pop("columns", None)
-        return {"method": self.method, "columns": list(self.columns), "parameters": parameters}
-
-    @classmethod
-    def from_dict(cls, document: Mapping[str, Any]) -> Step:
-        """The inverse of :meth:`to_dict`."""
-        return cls(document["method"], tuple(document["columns"]), dict(document["parameters"]))
-
-
-# ---- the bridge to methods that take a table -----------------------------------------------------
-#
-# They need exact values, so a column that an earlier step generalized is rejected; a suppressed cell is passed on as
-# missing, with the policy 'wildcard'.
-
-
-def current_table(table: Table, current: Columns, names: list[str]) -> Table:
-    """Return a table whose quasi-identifiers are ``names``, with the values earlier steps left; the people stay."""
-    attributes = {column.name: column.attribute for column in table.columns}
-    frame = pd.DataFrame({n: _exact(current[n], attributes[n]) for n in names}, index=table.frame.index)
-    has_suppressed = any(is_suppressed(current[name], attributes[name]).any() for name in names)
-    schema = Schema(tuple(_covering(attributes[name], frame[name]) for name in names), name=table.schema.name)
-    made = Table.from_frame(frame, schema, missing="wildcard" if has_suppressed else table.missing)
-    return replace(made, persons=table.persons, weights=table.weights, households=table.households)
-
-
-def columns_from_release(release: Release, table: Table, names: list[str]) -> dict[str, Cells]:
-    """Return the released cells, one per row; a row the method suppressed says nothing in its columns."""
-    attributes = {column.name: column.attribute for column in table.columns}
-    return {name: _row_cells(release, attributes[name]) for name in names}
-
-
-def _row_cells(release: Release, attribute: Numeric | Categorical) -> Cells:
-    if not release.groups.count:
-        raise InfeasibleError(f"The method {release.provenance.method!r} suppressed every row.")
-    cells = release.cells[attribute.name].select(release.groups.labels)
-    if isinstance(cells, Nodes):
-        assert isinstance(attribute, Categorical)
-        # the taxonomy may have gained a leaf for missing values on the way; its labels did not change
-        nodes = [attribute.hierarchy.nodes[label] for label in cells.texts()]
-        cells = Nodes(np.array(nodes, dtype=np.int32), attribute.hierarchy)
-    return suppress(cells, attribute, release.suppressed) if release.suppressed.any() else cells
-
-
-def _exact(cells: Cells, attribute: Numeric | Categorical) -> AnyArray:
-    """Return the values of a column, missing where it says nothing."""
-    suppressed = is_suppressed(cells, attribute)
-    if isinstance(cells, Nodes):
-        _refuse_generalized((cells.nodes >= cells.hierarchy.n_leaves) & ~suppressed, attribute.name)
-        texts = cells.texts()
-        texts[suppressed | (texts == MISSING)] = None
-        return texts
-    if isinstance(cells, Intervals):
-        _refuse_generalized((cells.low < cells.high) & ~suppressed, attribute.name)
-    return np.where(suppressed, np.nan, cells.midpoints())
-
-
-def _refuse_generalized(general: BoolArray, name: str) -> None:
-    count = int(general.sum())
-    if count:
-        raise ConfigError(
-            f"The column {name!r} has {count} cells that an earlier step generalized; this method takes exact values."
-        )
-
-
-def _covering(attribute: Numeric | Categorical, values: pd.Series[Any]) -> Attribute:
-    """Return the declaration with its range widened to the values: noise leaves the range and is not a whole number."""
-    if isinstance(attribute, Categorical):
-        return attribute
-    low, high = (float(bound) for bound in (values.min(), values.max()))
-    return replace(
-        attribute, low=min(attribute.low, low), high=max(attribute.high, high), integer=False, hierarchy=None
+def _masked_keys(used: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """Say which numbers are keys as well, where they make nearly every record unique."""
+    both = [name for name in used["numbers"] if name in used["keys"]]
+    if not both:
+        return ()
+    return (
+        f"Masked as numbers, yet keys by the schema: {', '.join(both)}. Records are compared by the masked values; "
+        "name such a column among the numbers to leave it out of the keys.",
     )

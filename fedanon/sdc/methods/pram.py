@@ -20,7 +20,7 @@ from fedanon.data.readers import read_frame
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError
 from fedanon.fields import parameter
-from fedanon.sdc.methods.base import Columns, categorical_names
+from fedanon.sdc.methods.base import Columns, Details, categorical_names
 from fedanon.sdc.methods.keys import KeyMethod
 from fedanon.types import FloatArray, IntArray, Rng
 
@@ -39,6 +39,7 @@ class Pram(KeyMethod):
     """
 
     name = "pram"
+    takes = "categories"
 
     keep: float = parameter(
         0.8, help="probability that a category stays, unless a matrix is given", at_least=0, at_most=1
@@ -47,11 +48,16 @@ class Pram(KeyMethod):
 
     def change(self, table: Table, current: Columns, rng: Rng) -> Columns:
         """Draw every column anew, by itself."""
+        return self.change_with_details(table, current, rng)[0]
+
+    def change_with_details(self, table: Table, current: Columns, rng: Rng) -> tuple[Columns, Details]:
+        """Draw every column anew, and return the matrices that were used."""
         names = self.chosen(table, categorical_names(table), "categorical quasi-identifiers")
         if self.matrix and len(names) > 1:
             raise ConfigError(f"A transition matrix belongs to one column; {len(names)} are named.")
         everyone = Groups.from_labels(np.zeros(len(table), dtype=np.int32))
-        return {n: post_randomize(current[n], everyone, self._transition(current[n], n), rng) for n in names}
+        drawn = {n: post_randomize(current[n], everyone, self._transition(current[n], n), rng) for n in names}
+        return _with_matrices(drawn, current)
 
     def remarks(self, table: Table, before: Columns, after: Columns) -> tuple[str, ...]:
         """Which matrix was used, since the file may change later."""
@@ -81,6 +87,7 @@ class InvariantPram(KeyMethod):
     """
 
     name = "invariant_pram"
+    takes = "categories"
 
     pd: float = parameter(0.8, help="smallest value on the diagonal of P", at_least=0, at_most=1)
     alpha: float = parameter(0.5, help="amount of change, from 0 (none) to 1 (all of PQ)", at_least=0, at_most=1)
@@ -88,6 +95,10 @@ class InvariantPram(KeyMethod):
 
     def change(self, table: Table, current: Columns, rng: Rng) -> Columns:
         """Draw every column anew, by itself, stratum by stratum."""
+        return self.change_with_details(table, current, rng)[0]
+
+    def change_with_details(self, table: Table, current: Columns, rng: Rng) -> tuple[Columns, Details]:
+        """Draw every column anew, and return the matrices that were used."""
         fitting = [name for name in categorical_names(table) if name != self.strata]
         names = self.chosen(table, fitting, "categorical quasi-identifiers other than its strata")
         strata = self._strata(table, current)
@@ -95,7 +106,8 @@ class InvariantPram(KeyMethod):
         def transition(present: IntArray, shares: FloatArray) -> Transition:
             return Transition(present, invariant_transition(shares, rng.uniform(self.pd, 1, len(present)), self.alpha))
 
-        return {name: post_randomize(current[name], strata, transition, rng) for name in names}
+        drawn = {name: post_randomize(current[name], strata, transition, rng) for name in names}
+        return _with_matrices(drawn, current)
 
     def _strata(self, table: Table, current: Columns) -> Groups:
         if not self.strata:
@@ -122,19 +134,45 @@ class Transition(NamedTuple):
 MakeTransition = Callable[[IntArray, FloatArray], Transition]
 
 
-def post_randomize(cells: Cells, strata: Groups, make: MakeTransition, rng: Rng) -> Nodes:
+class Randomized(NamedTuple):
+    """A column drawn anew, and the transitions that were used, one per stratum."""
+
+    cells: Nodes
+    transitions: list[Transition]
+
+
+def post_randomize(cells: Cells, strata: Groups, make: MakeTransition, rng: Rng) -> Randomized:
     """Draw the column anew, stratum by stratum; missing values and suppressed cells stay as they are."""
     assert isinstance(cells, Nodes)
-    nodes = cells.nodes.copy()
+    nodes, used = cells.nodes.copy(), []
     fixed = (nodes == cells.hierarchy.root) | (nodes == cells.hierarchy.codes.get(MISSING, -1))
     for stratum in range(strata.count):
         rows = np.flatnonzero((strata.labels == stratum) & ~fixed)
         if rows.size:
-            nodes[rows] = _drawn(nodes[rows], make, rng)
-    return Nodes(nodes, cells.hierarchy)
+            nodes[rows], transition = _drawn(nodes[rows], make, rng)
+            used.append(transition)
+    return Randomized(Nodes(nodes, cells.hierarchy), used)
 
 
-def _drawn(nodes: IntArray, make: MakeTransition, rng: Rng) -> IntArray:
+def _with_matrices(drawn: dict[str, Randomized], before: Columns) -> tuple[Columns, Details]:
+    """Return the columns, and by the names of the categories their transition matrices and counts."""
+    matrices, counts = {}, {}
+    for name, column in drawn.items():
+        labels = column.cells.hierarchy.labels
+        matrices[name] = [
+            {"categories": [labels[node] for node in used.nodes.tolist()], "matrix": used.matrix.tolist()}
+            for used in column.transitions
+        ]
+        had = before[name]
+        assert isinstance(had, Nodes)
+        sizes = [np.bincount(nodes, minlength=len(labels)) for nodes in (had.nodes, column.cells.nodes)]
+        present = np.flatnonzero(sizes[0] + sizes[1])
+        counts[name] = {labels[node]: [int(size[node]) for size in sizes] for node in present.tolist()}
+    details = {"transitions": matrices, "counts": counts}
+    return {name: column.cells for name, column in drawn.items()}, details
+
+
+def _drawn(nodes: IntArray, make: MakeTransition, rng: Rng) -> tuple[IntArray, Transition]:
     present, counts = np.unique(nodes, return_counts=True)
     transition = make(present, counts / len(nodes))
     state = {node: i for i, node in enumerate(transition.nodes.tolist())}
@@ -142,7 +180,7 @@ def _drawn(nodes: IntArray, make: MakeTransition, rng: Rng) -> IntArray:
     if absent:
         raise ConfigError(f"The transition matrix lacks {absent} categories that the column has.")
     states = np.array([state[node] for node in nodes.tolist()], dtype=np.int32)
-    return transition.nodes[draw(states, transition.matrix, rng)]
+    return transition.nodes[draw(states, transition.matrix, rng)], transition
 
 
 # ---- transition matrices -------------------------------------------------------------------------

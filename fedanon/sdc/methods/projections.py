@@ -57,6 +57,40 @@ def regression(scores: FloatArray, s: FloatArray) -> Regression:
     return Regression(fitted, scores - fitted)
 
 
+#: Tukey's constant of 95 % efficiency at the normal distribution, and the steps after which weights are taken as final
+_TUKEY, _STEPS = 4.685, 50
+
+
+def robust_regression(scores: FloatArray, s: FloatArray) -> Regression:
+    """Regression in which records far from the fit count little or nothing: Tukey's biweight, column by column.
+
+    Iterated least squares from the medians on, with the median absolute residual as scale. Fit and residuals need not
+    have mean 0.
+    """
+    basis = np.column_stack([np.ones(len(scores)), column_space(s)])
+    fitted = np.column_stack([_biweight_fit(column, basis) for column in scores.T])
+    return Regression(fitted, scores - fitted)
+
+
+def _biweight_fit(y: FloatArray, basis: FloatArray) -> FloatArray:
+    slopes: FloatArray = np.zeros(basis.shape[1])
+    slopes[0] = np.median(y)
+    for step in range(_STEPS):
+        residuals = y - basis @ slopes
+        scale = 1.4826 * float(np.median(np.abs(residuals)))
+        if scale <= 0:
+            break
+        far = residuals / (_TUKEY * scale)
+        # the first steps have weights that never vanish, so that the start does not decide
+        weights = 1 / np.maximum(np.abs(residuals) / (1.345 * scale), 1) if step < 5 else np.clip(1 - far**2, 0, 1) ** 2
+        root_weights = np.sqrt(weights)[:, None]
+        new = np.asarray(np.linalg.lstsq(root_weights * basis, root_weights[:, 0] * y, rcond=None)[0], dtype=np.float64)
+        if step >= 5 and np.abs(new - slopes).max() <= 1e-9 * max(np.abs(slopes).max(), 1e-9):
+            break
+        slopes = new
+    return np.asarray(basis @ slopes)
+
+
 def root(matrix: FloatArray) -> FloatArray:
     """Symmetric square root of a covariance matrix; eigenvalues that rounding or a copula made negative count as 0."""
     values, vectors = np.linalg.eigh(matrix)

@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fedanon.anonymizers import ANONYMIZERS
-from fedanon.data.cells import Numbers
 from fedanon.data.key_choice import numeric_quasi_identifiers
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError, InfeasibleError
 from fedanon.fields import parameter
 from fedanon.sdc.methods.base import Columns, Perturbative
+from fedanon.sdc.methods.missing import with_numbers
 from fedanon.sdc.methods.numeric import (
     WHAT,
     NumericPerturbation,
@@ -28,7 +28,7 @@ from fedanon.sdc.methods.numeric import (
     original_numbers,
     reverse_map,
 )
-from fedanon.types import FloatArray, Rng
+from fedanon.types import FloatArray, IndexArray, Rng
 
 #: candidates by their names in scipy.stats; those of positive numbers begin at 0
 ANYWHERE = ("norm", "uniform", "laplace", "logistic")
@@ -49,23 +49,65 @@ def rank_swapped(x: FloatArray, window: int, rng: Rng) -> FloatArray:
 @ANONYMIZERS.register("rank_swapping")
 @dataclass(frozen=True, kw_only=True)
 class RankSwapping(NumericPerturbation):
-    """Swaps every value of a column with a random one at most P % of N ranks away; marginals are exact.
+    r"""Swaps every value of a column with a random one at most P % of N ranks away; marginals are exact.
 
     From the lowest rank up, each value not yet swapped takes a partner among the unswapped ones above it (Moore 1996);
-    one that finds none stays. Columns are swapped one by one, so correlations shrink.
+    one that finds none stays. Columns are swapped one by one, so correlations shrink. The highest and the lowest values
+    may be coded by their mean instead (``top``, ``bottom``); marginals are then exact between them. As in sdcMicro, P
+    may follow from a correlation R0 that is to be kept, or from a share K0 of the mean by which means may change:
+
+    .. math:: P = \frac{\sqrt{2 \sigma^2 (1 - R_0)}}{b - a}, \qquad P = \sqrt{8/3}\, \frac{K_0 |\bar x|}{b - a}
+
+    with mean and variance of the values that are swapped, which lie between a and b.
     """
 
     name = "rank_swapping"
+    columnwise = True
 
-    percent: float = parameter(10.0, help="farthest partner, in percent of the number of rows", at_least=0, at_most=100)
+    percent: float | None = parameter(
+        None, help="farthest partner, in percent of the number of rows; 10 if nothing is given", at_least=0, at_most=100
+    )
+    top: float = parameter(0.0, help="percent of the records coded at the top by their mean", at_least=0, at_most=100)
+    bottom: float = parameter(0.0, help="percent coded at the bottom by their mean", at_least=0, at_most=100)
+    r0: float | None = parameter(None, help="correlation with the original to keep, instead of percent", at_least=0)
+    k0: float | None = parameter(None, help="share of a mean by which means may change, instead of percent", at_least=0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if sum(value is not None for value in (self.percent, self.r0, self.k0)) > 1:
+            raise ConfigError("Rank swapping takes one of percent, r0 and k0.")
+        if self.top + self.bottom >= 100:
+            raise ConfigError("The shares coded at the top and at the bottom leave nothing to swap.")
 
     def perturb(self, data: Selection, rng: Rng) -> FloatArray:
-        """Swap every column by itself."""
-        n = len(data.x)
-        window = int(n * self.percent / 100)
+        """Code the ends and swap the rest, every column by itself."""
+        return np.column_stack([self._swapped(column, rng) for column in data.x.T])
+
+    def _swapped(self, x: FloatArray, rng: Rng) -> FloatArray:
+        n = len(x)
+        high, low = int(n * self.top / 100), int(n * self.bottom / 100)
+        order = np.argsort(x, kind="stable")
+        y = x.copy()
+        for ends in (order[n - high :], order[:low]):
+            if len(ends):
+                y[ends] = x[ends].mean()
+        middle = np.sort(order[low : n - high])
+        y[middle] = rank_swapped(x[middle], self._window(x, order, low, high), rng)
+        return y
+
+    def _window(self, x: FloatArray, order: IndexArray, low: int, high: int) -> int:
+        n, middle = len(x) - low - high, x[order[low : len(x) - high]]
+        share = (10.0 if self.percent is None else self.percent) / 100
+        if self.r0 is not None or self.k0 is not None:
+            width = float(x[order[len(x) - max(high, 1)]] - x[order[max(low, 1) - 1]])
+            wanted = np.sqrt(8 / 3) * self.k0 * abs(middle.mean()) if self.k0 is not None else 0.0
+            if self.r0 is not None:
+                wanted = np.sqrt(2 * middle.var() * max(1 - self.r0, 0.0))
+            share = float(wanted) / width if width > 0 else 0.0
+        window = min(int(n * share), n)
         if window < 1:
-            raise InfeasibleError(f"{self.percent:g} % of {n} rows is less than one rank: nothing could be swapped.")
-        return np.column_stack([rank_swapped(column, window, rng) for column in data.x.T])
+            raise InfeasibleError(f"{100 * share:.3g} % of {n} rows is less than one rank: nothing could be swapped.")
+        return window
 
 
 def replace_by_rank(x: FloatArray, values: FloatArray) -> FloatArray:
@@ -95,6 +137,7 @@ class Resampling(NumericPerturbation):
     """
 
     name = "resampling"
+    columnwise = True
 
     samples: int = parameter(10, help="number T of bootstrap samples", at_least=1)
 
@@ -144,6 +187,7 @@ class Distortion(NumericPerturbation):
     """
 
     name = "distortion"
+    columnwise = True
 
     significance: float = parameter(0.05, help="least p-value of a fit; 0 takes the nearest", at_least=0, at_most=1)
 
@@ -177,4 +221,4 @@ class ReverseMapping(Perturbative):
         """Put the original values in the order of the current ones."""
         names = self.chosen(table, numeric_quasi_identifiers(table), WHAT)
         x, y = original_numbers(table, tuple(names)), known_numbers(table, current, names)
-        return {name: Numbers(reverse_map(x[:, i], y[:, i], rng)) for i, name in enumerate(names)}
+        return {name: with_numbers(current[name], reverse_map(x[:, i], y[:, i], rng)) for i, name in enumerate(names)}

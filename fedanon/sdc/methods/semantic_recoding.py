@@ -122,7 +122,7 @@ def _node_distances(cells: Nodes) -> Distances:
     nodes = cells.nodes[values.first_rows]
     low, high = tree.first[nodes], tree.last[nodes]
     lowest, highest = np.minimum.outer(low, low).ravel(), np.maximum.outer(high, high).ravel()
-    shares = tree.leaf_counts[tree.common_ancestor(lowest, highest)] / tree.n_leaves
+    shares = tree.node_shares[tree.common_ancestor(lowest, highest)]
     matrix = np.where(np.equal.outer(nodes, nodes), 0.0, shares.reshape(len(nodes), len(nodes)))
     return lambda one: matrix[values.labels[one]][values.labels]
 

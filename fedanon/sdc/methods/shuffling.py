@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from statistics import NormalDist
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 
 from fedanon.anonymizers import ANONYMIZERS
-from fedanon.sdc.methods.numeric import DETERMINED, ConditionalPerturbation, Selection, reverse_map
+from fedanon.data.robust import mcd
+from fedanon.fields import parameter
+from fedanon.sdc.methods.conditional import ConditionalPerturbation
+from fedanon.sdc.methods.numeric import DETERMINED, Selection, reverse_map
 from fedanon.sdc.methods.projections import regression, root, standardized
 from fedanon.types import FloatArray, Rng
 
@@ -28,18 +32,32 @@ def normal_scores(ranks: FloatArray) -> FloatArray:
     return np.asarray(table[(2 * ranks - 2).astype(np.int64)])
 
 
-def copula_model(x: FloatArray, s: FloatArray) -> tuple[FloatArray, FloatArray]:
+Correlation = Literal["spearman", "pearson", "mcd"]
+
+
+def copula_model(x: FloatArray, s: FloatArray, kind: Correlation = "spearman") -> tuple[FloatArray, FloatArray]:
     r"""Conditional mean and covariance of the normal scores :math:`X^*` given :math:`S^*`.
 
-    :math:`\rho = 2 \sin(\pi r / 6)` of Spearman's r over (X, S) jointly; mean :math:`\rho_{xs} \rho_{ss}^{-1} S^*`,
-    covariance :math:`\rho_{xx} - \rho_{xs} \rho_{ss}^{-1} \rho_{sx}`.
+    :math:`\rho = 2 \sin(\pi r / 6)` of Spearman's r over (X, S) jointly, or Pearson's or a robust (minimum covariance
+    determinant) correlation of the values; mean :math:`\rho_{xs} \rho_{ss}^{-1} S^*`, covariance :math:`\rho_{xx} -
+    \rho_{xs} \rho_{ss}^{-1} \rho_{sx}`.
     """
-    ranks = average_ranks(np.column_stack([x, s]))
-    scores = standardized(ranks).scores
-    rho = 2 * np.sin(np.pi / 6 * np.clip(scores.T @ scores / (len(x) - 1), -1.0, 1.0))
+    both = np.column_stack([x, s])
+    ranks = average_ranks(both)
+    rho = _correlations(both, ranks, kind)
     p = x.shape[1]
     slopes = np.linalg.pinv(rho[p:, p:], hermitian=True) @ rho[p:, :p]
     return normal_scores(ranks[:, p:]) @ slopes, rho[:p, :p] - rho[:p, p:] @ slopes
+
+
+def _correlations(both: FloatArray, ranks: FloatArray, kind: Correlation) -> FloatArray:
+    scores = standardized(ranks if kind == "spearman" else both).scores
+    if kind == "mcd":
+        covariance = mcd(scores, np.random.default_rng(0)).covariance
+        spread = np.sqrt(np.diagonal(covariance))
+        return np.asarray(covariance / np.outer(spread, spread))
+    r = np.clip(scores.T @ scores / (len(both) - 1), -1.0, 1.0)
+    return np.asarray(2 * np.sin(np.pi / 6 * r) if kind == "spearman" else r)
 
 
 def in_order_of(x: FloatArray, y: FloatArray, rng: Rng) -> FloatArray:
@@ -66,10 +84,12 @@ class DataShuffling(ConditionalPerturbation):
 
     name = "data_shuffling"
 
+    correlation: Correlation = parameter("spearman", help="correlation of the columns that decides the order")
+
     def perturb(self, data: Selection, rng: Rng) -> FloatArray:
         """Put the original values in the order of the draw."""
         data.refuse_constant()
-        mean, covariance = copula_model(data.x, data.s)
+        mean, covariance = copula_model(data.x, data.s, self.correlation)
         data.refuse_unchanged(np.diagonal(covariance) <= DETERMINED)
         return in_order_of(data.x, mean + rng.standard_normal(data.x.shape) @ root(covariance), rng)
 

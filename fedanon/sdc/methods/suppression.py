@@ -7,8 +7,8 @@ Once some cells are '*', there are three counts of "the records like this one" (
   & Tassa 2008): whoever looks a published row up in a register finds k people. It does not protect a target whose true
   values the attacker knows and whose '*' nobody shares.
 * *wildcard*: the rows q that agree with p wherever neither is '*' (sdcMicro's ``freqCalc``). It is never below
-  *fitting*. It is no goal to search for: k - 1 rows of nothing but '*' agree with everything, so they alone would raise
-  every count to k while all other rows stay as they are.
+  *fitting*. It protects little: a few rows of nearly nothing but '*' agree with everything, so they alone raise the
+  counts of all other rows, which stay as they are. It is there to compare with sdcMicro.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ from fedanon.fields import listed, parameter
 from fedanon.privacy.base import Claim
 from fedanon.privacy.models.k_anonymity import KAnonymity
 from fedanon.sdc.methods.base import Columns
-from fedanon.sdc.methods.keys import ROUNDING, SUPPRESSED, KeyMethod, Keys, keys_of, person_shares, sums
+from fedanon.sdc.methods.keys import ROUNDING, KeyMethod, Keys, keys_of, person_shares, sums
+from fedanon.sdc.metrics.sdcmicro_risk import key_risk
+from fedanon.sdc.wildcards import SUPPRESSED, consistent_people, sdcmicro_people, wildcard_people
 from fedanon.types import AnyArray, BoolArray, FloatArray, IntArray, Rng
 
 
@@ -44,7 +46,9 @@ class LocalSuppression(KeyMethod):
     it then also agrees with k rows as sdcMicro counts them, '*' agreeing with anything. That is weaker than
     k-anonymity, so nothing is claimed, and the release notes how many rows an attacker who knows the true values
     finds. With ``"equal"`` k people share every published row, which is claimed and verified if all quasi-identifiers
-    are keys. See :mod:`~fedanon.sdc.methods.suppression`.
+    are keys. With ``"sdcmicro"`` every published row agrees with k records as ``freqCalc`` counts them, with no more
+    cells than sdcMicro's ``localSuppression`` (kAnon) needs; it is the weakest. See
+    :mod:`~fedanon.sdc.methods.suppression`.
     """
 
     name = "local_suppression"
@@ -52,7 +56,9 @@ class LocalSuppression(KeyMethod):
     row_order_matters = False
 
     k: int = parameter(3, help="people each record must resemble, itself included", at_least=2)
-    matching: Literal["wildcard", "equal"] = parameter("wildcard", help="whether '*' matches any value, or only '*'")
+    matching: Literal["wildcard", "equal", "sdcmicro"] = parameter(
+        "wildcard", help="whether '*' matches any value, or only '*'; sdcmicro: as R's package counts, with fewer cells"
+    )
     importance: str = parameter("", help="keys by importance, separated by commas; fewest values first if empty")
 
     def claim(self) -> Claim | None:
@@ -64,8 +70,11 @@ class LocalSuppression(KeyMethod):
         refuse_few_people(table, self.k)
         names = self._by_importance(table, current)
         keys = keys_of(table, current, names)
-        search = fitting_suppressions if self.matching == "wildcard" else equal_suppressions
-        suppressed = search(keys.codes, keys.people, self.k)[keys.groups.labels]
+        if self.matching == "sdcmicro":
+            suppressed = wildcard_suppressions(keys.codes[keys.groups.labels], self.k)
+        else:
+            search = fitting_suppressions if self.matching == "wildcard" else equal_suppressions
+            suppressed = search(keys.codes, keys.people, self.k)[keys.groups.labels]
         attributes = {column.name: column.attribute for column in table.columns}
         changed = [(name, rows) for name, rows in zip(names, suppressed.T, strict=True) if rows.any()]
         return {name: suppress(current[name], attributes[name], rows) for name, rows in changed}
@@ -79,6 +88,11 @@ class LocalSuppression(KeyMethod):
         return (total, *self._reached(original, published))
 
     def _reached(self, original: Keys, published: Keys) -> tuple[str, ...]:
+        if self.matching == "sdcmicro":
+            return (
+                f"Every record agrees with at least {self.k} records as sdcMicro counts, '*' agreeing with any value. "
+                "This is the weakest of the three counts, and no k-anonymity.",
+            )
         if self.matching == "equal":
             return (f"Every combination of the keys is shared by at least {self.k} people.",)
         agreeing = wildcard_people(published.codes, published.people).min()
@@ -103,11 +117,12 @@ class LocalSuppression(KeyMethod):
 @ANONYMIZERS.register("threshold_suppression")
 @dataclass(frozen=True, kw_only=True)
 class ThresholdSuppression(KeyMethod):
-    """Suppresses one key of every record whose risk 1/F exceeds a threshold (seed 004; sdcMicro's ``localSupp``).
+    """Suppresses one key of every record whose risk exceeds a threshold (seed 004; sdcMicro's ``localSupp``).
 
-    F counts the people whose keys agree with the record's, all quasi-identifiers being keys and '*' agreeing with any
-    value; if the schema names a weight, it is the sum of the weights, the people in the population (seed 004, eq. 3.6).
-    The suppressed key is the column named, or the one with the most values. The risk is not computed again afterwards.
+    The risk is that of Benedetti and Franconi with '*' agreeing with any value, as sdcMicro computes it, or 1/F (seed
+    004, eq. 3.6), where F counts the people whose keys agree with the record's, in the population if the schema names a
+    weight. Without weights both are one over the number of records that agree. All quasi-identifiers are keys. The
+    suppressed key is the column named, or the one with the most values. The risk is not computed again afterwards.
     """
 
     name = "threshold_suppression"
@@ -115,6 +130,9 @@ class ThresholdSuppression(KeyMethod):
     row_order_matters = False
 
     threshold: float = parameter(0.15, help="suppress where the risk is above this", at_least=0, at_most=1)
+    risk: Literal["individual", "naive"] = parameter(
+        "individual", help="by Benedetti and Franconi, or one over the people in the population"
+    )
 
     def change(self, table: Table, current: Columns, rng: Rng) -> Columns:
         """Suppress the key of the records at risk."""
@@ -124,8 +142,10 @@ class ThresholdSuppression(KeyMethod):
         return {name: suppress(current[name], attribute, risky)} if risky.any() else {}
 
     def risks(self, table: Table, current: Columns) -> FloatArray:
-        """Return the individual risk 1/F of every record."""
+        """Return the individual risk of every record."""
         keys = keys_of(table, current, [column.name for column in table.columns])
+        if self.risk == "individual":
+            return key_risk(keys.codes[keys.groups.labels], table.weights).risk
         people = person_shares(table) * (1.0 if table.weights is None else table.weights)
         counted = wildcard_people(keys.codes, sums(keys.groups.labels, people))
         return np.asarray(1 / counted[keys.groups.labels])
@@ -195,30 +215,53 @@ def equal_suppressions(codes: IntArray, people: FloatArray, k: int) -> BoolArray
     return _with_rest(codes, people, suppressed, open_, k)
 
 
-def wildcard_people(codes: IntArray, weights: FloatArray) -> FloatArray:
-    """Sum the weights of the rows that agree with each row wherever neither is '*'."""
-    suppressed = codes == SUPPRESSED
-    kinds = Groups.equal_rows(suppressed)
-    patterns = suppressed[kinds.first_rows]
-    joint = (patterns[:, None] | patterns).reshape(-1, codes.shape[1])
-    unions = Groups.equal_rows(joint)
-    # many pairs share few unions, and sorting the rows is what takes time
-    labels = [_labels(codes, ~union) for union in joint[unions.first_rows]]
-    total = np.zeros(len(codes))
-    for pair, (i, j) in enumerate(np.ndindex(kinds.count, kinds.count)):
-        at, mine, theirs = labels[unions.labels[pair]], kinds.labels == i, kinds.labels == j
-        total[mine] += sums(at, weights * theirs)[at[mine]]
-    return total
+def wildcard_suppressions(codes: IntArray, k: int) -> BoolArray:
+    """Return few cells to suppress so that every row counts k rows as sdcMicro does, '*' agreeing with anything.
+
+    Three searches: sdcMicro's own, in which every row that violates k loses a key in turn; the same, skipping rows that
+    are no longer at risk when it is their turn; and :func:`fitting_suppressions`. The search with the fewest cells
+    wins, and cells that turn out not to be needed are restored. So there are never more than in sdcMicro.
+
+    Parameters
+    ----------
+    codes : one row per record; columns from the most to the least important.
+    k : the least number of records, at most that of all.
+
+    Returns
+    -------
+    Which cells are '*', including those that were before.
+    """
+    from fedanon.sdc.methods._wildcard_search import restore
+
+    groups = Groups.equal_rows(codes)
+    # k equal rows never violate k; more of them need not be looked at
+    place = np.empty(len(codes), dtype=np.int64)
+    place[groups.order] = np.arange(len(codes)) - groups.starts[groups.labels[groups.order]]
+    looked_at = np.flatnonzero(place < k)
+    before = np.ascontiguousarray(codes[looked_at])
+    found = [_in_turn(before, k, waits=False), _in_turn(before, k, waits=True)]
+    fitting = fitting_suppressions(codes[groups.first_rows], groups.sizes.astype(np.float64), k)
+    fitting = fitting[groups.labels[looked_at]]
+    if sdcmicro_people(np.where(fitting, SUPPRESSED, before), np.ones(len(before))).min() >= k:
+        found.append(np.where(fitting, SUPPRESSED, before).astype(before.dtype))
+    best = min(found, key=lambda rows: int((rows == SUPPRESSED).sum()))
+    restore(best, before, sdcmicro_people(best, np.ones(len(best))).astype(np.int64), k)
+    suppressed = np.asarray(codes == SUPPRESSED)
+    suppressed[looked_at] = best == SUPPRESSED
+    return suppressed
 
 
-def consistent_people(codes: IntArray, people: FloatArray, suppressed: BoolArray) -> FloatArray:
-    """Count, for every combination, the people whose published rows an attacker who knows it could take for its own."""
-    kinds = Groups.equal_rows(suppressed)
-    total = np.zeros(len(codes))
-    for kind, pattern in enumerate(suppressed[kinds.first_rows]):
-        labels = _labels(codes, ~pattern)
-        total += sums(labels, people * (kinds.labels == kind))[labels]
-    return total
+def _in_turn(before: IntArray, k: int, *, waits: bool) -> IntArray:
+    """Suppress a key of every row that violates k, the rarest first, until none does."""
+    from fedanon.sdc.methods._wildcard_search import suppress_in_turn
+
+    rows = before.copy()
+    while True:
+        counts = sdcmicro_people(rows, np.ones(len(rows)))
+        problems = np.flatnonzero(counts < k)
+        if not len(problems):
+            return rows
+        suppress_in_turn(rows, problems[np.argsort(counts[problems], kind="stable")], k, waits)
 
 
 def _all_masks(width: int) -> Iterator[BoolArray]:

@@ -11,7 +11,8 @@ import numpy as np
 from fedanon.data.cells import Cells, Intervals, Nodes, is_suppressed
 from fedanon.data.groups import Groups
 from fedanon.data.hierarchy import MISSING
-from fedanon.data.table import CodedColumn, Table
+from fedanon.data.schema import Categorical, Numeric
+from fedanon.data.table import Table
 from fedanon.metrics.base import metric
 from fedanon.metrics.published import leaf_codes
 from fedanon.release.release import Release
@@ -172,9 +173,9 @@ def _mean(table: Table, release: Release, function: Callable[[CategoryPair], flo
 # ---- missing values ------------------------------------------------------------------------------
 
 
-def says_nothing(cells: Cells, column: CodedColumn) -> BoolArray:
+def says_nothing(cells: Cells, attribute: Numeric | Categorical) -> BoolArray:
     """Mark the cells that say nothing: empty, the root of a taxonomy, or the whole declared range."""
-    return is_suppressed(cells, column.attribute) | _is_empty(cells)
+    return is_suppressed(cells, attribute) | _is_empty(cells)
 
 
 def _is_empty(cells: Cells) -> BoolArray:
@@ -195,6 +196,6 @@ def new_missing(table: Table, release: Release) -> float:
     for i, column in enumerate(table.columns):
         present = table.codes[:, i] != column.size - 1 if column.has_missing else np.ones(len(table), dtype=bool)
         # suppressed rows have label -1 and take the last entry
-        hidden = np.append(says_nothing(release.cells[column.name], column), True)[release.groups.labels]
+        hidden = np.append(says_nothing(release.cells[column.name], column.attribute), True)[release.groups.labels]
         total += int((present & hidden).sum())
     return float(total)

@@ -12,9 +12,10 @@ from fedanon.data.table import Table
 from fedanon.metrics.base import metric
 from fedanon.privacy.base import Rows
 from fedanon.privacy.models.t_closeness import equal_distance, ordered_distance
-from fedanon.privacy.sensitive import sensitive_values
+from fedanon.privacy.sensitive import Sensitive, sensitive_values
 from fedanon.release.release import Release
-from fedanon.types import AnyArray, FloatArray, IndexArray
+from fedanon.release.view import PublishedView
+from fedanon.types import AnyArray, FloatArray, IndexArray, IntArray
 
 #: sdcMicro's constant of recursive (c, l)-diversity
 RECURSION = 2.0
@@ -37,7 +38,7 @@ class Diversity(NamedTuple):
     recursive: FloatArray
 
 
-def diversity(labels: AnyArray, sensitive: AnyArray, c: float = RECURSION) -> Diversity:
+def diversity(labels: AnyArray, sensitive: AnyArray, c: float = RECURSION, *, missing: int | None = None) -> Diversity:
     r"""Return the diversity of every record's class.
 
     .. math::
@@ -45,19 +46,32 @@ def diversity(labels: AnyArray, sensitive: AnyArray, c: float = RECURSION) -> Di
         l_{recursive} = \max \{l : r_1 < c (r_l + \dots + r_m)\}
 
     with the counts :math:`r_1 \ge \dots \ge r_m` of the values in a class. ``labels`` and ``sensitive`` are the class
-    and the sensitive value of every record, as numbers from 0.
+    and the sensitive value of every record, as numbers from 0. The code ``missing`` is a value like any other, but, as
+    in sdcMicro, not one of the r.
     """
     classes = Groups.from_labels(labels)
     values = Groups.equal_rows(np.column_stack([classes.labels, sensitive]))
     owner = classes.labels[values.first_rows]
-    order = np.lexsort((-values.sizes, owner))
-    counts, by_class = values.sizes[order].astype(np.float64), Groups.from_labels(owner[order])
-    share = counts / classes.sizes[by_class.labels]
+    share = values.sizes / classes.sizes[owner]
+    by_owner = Groups.from_labels(owner)
+    entropy = np.exp(-by_owner.total(share * np.log(share)))
+    counted = values.sizes.astype(np.float64)
+    if missing is not None:
+        counted[np.asarray(sensitive)[values.first_rows] == missing] = 0.0
+    found = (by_owner.sizes, entropy, _recursive(counted, owner, c))
+    return Diversity(*(of_class[classes.labels].astype(np.float64) for of_class in found))
+
+
+def _recursive(counts: FloatArray, owner: IntArray, c: float) -> IndexArray:
+    """Return the largest l of recursive (c, l)-diversity of every class; 1 if nothing in it counts."""
+    order = np.lexsort((-counts, owner))
+    counts, by_class = counts[order], Groups.from_labels(owner[order])
+    of_class = by_class.total(counts)
+    total = of_class[by_class.labels]
     before = np.cumsum(counts) - counts
     before -= before[by_class.starts][by_class.labels]  # records of the class with a more common value
-    passed = counts[by_class.starts][by_class.labels] < c * (classes.sizes[by_class.labels] - before)
-    found = (by_class.sizes, np.exp(-by_class.total(share * np.log(share))), by_class.total(passed.astype(np.int64)))
-    return Diversity(*(of_class[classes.labels].astype(np.float64) for of_class in found))
+    passed = (counts > 0) & (counts[by_class.starts][by_class.labels] < c * (total - before))
+    return np.where(of_class > 0, by_class.total(passed.astype(np.int64)), 1)
 
 
 def closeness(labels: AnyArray, sensitive: AnyArray, *, ordered: bool) -> FloatArray:
@@ -123,17 +137,29 @@ def t_closeness(table: Table, release: Release) -> float:
     return float(max(worst)) if worst else np.nan
 
 
-def sensitive_codes(release: Release) -> dict[str, IndexArray]:
+def sensitive_codes(view: PublishedView) -> dict[str, IndexArray]:
     """Return the sensitive columns of the published rows as ordered codes; missing has a code of its own, the last."""
-    kept = ~release.suppressed
+    return {name: column.codes.astype(np.int64) for name, column in _sensitive(view).items()}
+
+
+def record_diversity(view: PublishedView) -> dict[str, Diversity]:
+    """Return the diversity of every published record's class, by sensitive column."""
+    labels = view.classes.labels[~view.suppressed]
+    return {
+        name: diversity(labels, column.codes, missing=column.size - 1 if column.has_missing else None)
+        for name, column in _sensitive(view).items()
+    }
+
+
+def _sensitive(view: PublishedView) -> dict[str, Sensitive]:
+    kept = ~view.suppressed
     if not kept.any():
         return {}
-    rows = Rows(release.passthrough[kept], release.schema, None)
-    return {name: sensitive_values(rows, name).codes.astype(np.int64) for name in release.schema.sensitive}
+    rows = Rows(view.passthrough[kept], view.schema, None)
+    return {name: sensitive_values(rows, name) for name in view.schema.sensitive}
 
 
 def _of_records(release: Release, kind: str) -> FloatArray | None:
     """Return the l of every published record by its least diverse sensitive column; None without such a column."""
-    labels = release.classes.labels[~release.suppressed]
-    found = [getattr(diversity(labels, codes), kind) for codes in sensitive_codes(release).values()]
+    found = [getattr(one, kind) for one in record_diversity(release).values()]
     return np.minimum.reduce(found) if found else None

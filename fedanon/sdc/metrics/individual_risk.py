@@ -10,6 +10,7 @@ from fedanon.data.groups import Groups
 from fedanon.data.table import Table
 from fedanon.metrics.base import MetricFunction, metric
 from fedanon.release.release import Release
+from fedanon.release.view import PublishedView
 from fedanon.types import AnyArray, BoolArray, FloatArray, IndexArray
 
 #: below this share of unsampled people the closed forms cancel, and their power series is used
@@ -18,6 +19,8 @@ _TERMS = np.arange(1, 16)
 
 #: risks up to this are never above the main part (Morais 2022, eq. 7.1)
 LEAST_HIGH_RISK = 0.1
+#: what R's ``mad`` multiplies the median deviation by, to be the standard deviation of a normal distribution
+MAD_FACTOR = 1.4826
 #: the k for which violations are counted, as sdcMicro prints them
 THRESHOLDS = (2, 3, 5)
 
@@ -57,12 +60,11 @@ def frequencies(labels: AnyArray, weights: FloatArray | None = None, persons: An
     return Frequencies(sample, np.maximum(groups.total(weights)[groups.labels], sample))
 
 
-def released_frequencies(table: Table, release: Release) -> Frequencies:
+def released_frequencies(view: PublishedView, weights: FloatArray | None) -> Frequencies:
     """Return the :func:`frequencies` of the published records, by their equivalence classes."""
-    kept = ~release.suppressed
-    weights = None if table.weights is None else table.weights[kept]
-    persons = None if table.persons is None else table.persons[kept]
-    return frequencies(release.classes.labels[kept], weights, persons)
+    kept = ~view.suppressed
+    persons = None if view.persons is None else view.persons[kept]
+    return frequencies(view.classes.labels[kept], None if weights is None else weights[kept], persons)
 
 
 def violations(counts: AnyArray, k: int) -> int:
@@ -92,24 +94,26 @@ def benedetti_franconi_risk(counts: Frequencies) -> FloatArray:
     f = counts.sample.astype(np.float64)
     p = f / counts.population
     risk = p / (f - (1 - p))
-    for size, form in ((1, _risk_of_one), (2, _risk_of_two)):
+    for size, form in ((1, risk_of_one), (2, risk_of_two)):
         chosen = counts.sample == size
         risk[chosen] = form(p[chosen])
     return risk
 
 
-def _risk_of_one(p: FloatArray) -> FloatArray:
+def risk_of_one(p: FloatArray) -> FloatArray:
+    r"""Return :math:`\frac{p}{1-p} \ln\frac1p`, near p = 1 by its power series."""
     rest = 1 - p
-    near = rest < _NEARLY_ALL
+    near = np.abs(rest) < _NEARLY_ALL
     powers = rest[:, None] ** _TERMS
     series = 1 - (powers / (_TERMS * (_TERMS + 1))).sum(axis=1)
     safe = np.where(near, 0.5, p)
     return np.asarray(np.where(near, series, safe / (1 - safe) * -np.log(safe)))
 
 
-def _risk_of_two(p: FloatArray) -> FloatArray:
+def risk_of_two(p: FloatArray) -> FloatArray:
+    r"""Return :math:`\frac{p}{1-p} - (\frac{p}{1-p})^2 \ln\frac1p`, near p = 1 by its power series."""
     rest = 1 - p
-    near = rest < _NEARLY_ALL
+    near = np.abs(rest) < _NEARLY_ALL
     powers = rest[:, None] ** (_TERMS - 1)
     series = p * (powers / (_TERMS * (_TERMS + 1))).sum(axis=1)
     safe = np.where(near, 0.5, p)
@@ -127,15 +131,17 @@ def household_risk(risk: FloatArray, households: AnyArray) -> FloatArray:
         return np.asarray(-np.expm1(groups.total(np.log1p(-risk))[groups.labels]))
 
 
-def above_main_part(risk: FloatArray) -> BoolArray:
-    r"""Mark records whose risk is above the main part's (Morais 2022, eq. 7.1; sdcMicro prints their number).
+def above_main_part(risk: FloatArray, factor: float = 1.0) -> BoolArray:
+    r"""Mark records whose risk is above the main part's (Morais 2022, eq. 7.1).
 
-    .. math:: r_i > \mathrm{med}(R) + 2\, \mathrm{med}(|R - \mathrm{med}(R)|) \;\wedge\; r_i > 0.1
+    .. math:: r_i > \mathrm{med}(R) + 2 c\, \mathrm{med}(|R - \mathrm{med}(R)|) \;\wedge\; r_i > 0.1
+
+    with the ``factor`` c = 1 as printed; sdcMicro, whose numbers the equation is to explain, has MAD_FACTOR.
     """
     if not len(risk):
         return np.zeros(0, dtype=bool)
     middle = np.median(risk)
-    return np.asarray((risk > middle + 2 * np.median(np.abs(risk - middle))) & (risk > LEAST_HIGH_RISK))
+    return np.asarray((risk > middle + 2 * factor * np.median(np.abs(risk - middle))) & (risk > LEAST_HIGH_RISK))
 
 
 # ---- metrics -------------------------------------------------------------------------------------
@@ -162,7 +168,7 @@ def expected_reidentifications(table: Table, release: Release) -> float:
 @metric("global_risk_naive", title="Global risk, naive", better="lower")
 def global_risk_naive(table: Table, release: Release) -> float:
     r"""Mean of the naive individual risks, :math:`\frac1N \sum_i 1/F_k` (Morais 2022, eq. 3.6 and 3.7)."""
-    return float(naive_risk(released_frequencies(table, release)).mean()) if release.classes.count else np.nan
+    return float(naive_risk(released_frequencies(release, table.weights)).mean()) if release.classes.count else np.nan
 
 
 @metric("records_above_main_part", title="Records above the main part", better="lower")
@@ -188,12 +194,12 @@ def household_expected_reidentifications(table: Table, release: Release) -> floa
 
 
 def _risk(table: Table, release: Release) -> FloatArray:
-    return benedetti_franconi_risk(released_frequencies(table, release))
+    return benedetti_franconi_risk(released_frequencies(release, table.weights))
 
 
 def _sample_violations(k: int) -> MetricFunction:
     def count(table: Table, release: Release) -> float:
-        return float(violations(released_frequencies(table, release).sample, k))
+        return float(violations(released_frequencies(release, table.weights).sample, k))
 
     count.__doc__ = f"Number of published records whose quasi-identifiers fewer than {k} people in the data share."
     return count
@@ -203,7 +209,7 @@ def _population_violations(k: int) -> MetricFunction:
     def count(table: Table, release: Release) -> float:
         if table.weights is None:
             return np.nan
-        return float(violations(released_frequencies(table, release).population, k))
+        return float(violations(released_frequencies(release, table.weights).population, k))
 
     count.__doc__ = f"Number of published records whose quasi-identifiers fewer than {k} of the population share."
     return count

@@ -11,20 +11,28 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fedanon.data.robust import mcd
 from fedanon.data.table import Table
 from fedanon.metrics.base import metric
 from fedanon.release.release import Release
-from fedanon.sdc.metrics.numeric_pair import correlation, covariance, deviations, numeric_pair
+from fedanon.sdc.metrics.numeric_pair import (
+    correlation,
+    covariance,
+    deviations,
+    numeric_pair,
+    pairwise_correlation,
+    standardized,
+)
 from fedanon.types import FloatArray
 
 
 def mean_squared_error(original: FloatArray, published: FloatArray) -> float:
-    r"""Mean of :math:`(x - y)^2` over all cells (Morais 2022, eq. 5.8)."""
+    r"""Mean of :math:`(x - y)^2` over all cells that are known (Morais 2022, eq. 5.8)."""
     return _mean(np.square(original - published))
 
 
 def mean_absolute_error(original: FloatArray, published: FloatArray) -> float:
-    r"""Mean of :math:`|x - y|` over all cells (Morais 2022, eq. 5.9)."""
+    r"""Mean of :math:`|x - y|` over all cells that are known (Morais 2022, eq. 5.9)."""
     return _mean(np.abs(original - published))
 
 
@@ -39,7 +47,8 @@ def mean_variation(original: FloatArray, published: FloatArray) -> float:
 
 
 def _mean(values: FloatArray) -> float:
-    return float(values.mean()) if values.size else np.nan
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if known.size else np.nan
 
 
 class _Compared(NamedTuple):
@@ -74,7 +83,8 @@ def _register(name: str, compared: _Compared) -> None:
     title, equation, function = _DEVIATIONS[name]
 
     def deviation(table: Table, release: Release) -> float:
-        pair = numeric_pair(table, release)
+        # moments take complete records, deviations all that is known
+        pair = numeric_pair(table, release, complete=bool(compared.suffix))
         return np.nan if pair is None else function(compared.cells(pair.original), compared.cells(pair.published))
 
     deviation.__doc__ = f"{title} of the {compared.description} (Morais 2022, eq. {equation})."
@@ -96,8 +106,35 @@ def il1(table: Table, release: Release) -> float:
     (Morais 2022, eq. 5.11, with the rules for zeros of :func:`mean_variation`.) IL1s, in standard deviations, is
     :func:`fedanon.metrics.information_loss.il2`.
     """
-    pair = numeric_pair(table, release)
+    pair = numeric_pair(table, release, complete=False)
     return np.nan if pair is None else 100 * mean_variation(pair.original, pair.published)
+
+
+@metric("il1_sdcmicro", title="IL1, as in sdcMicro", better="lower")
+def il1_sdcmicro(table: Table, release: Release) -> float:
+    r"""Sum of :math:`100 |x - y| / |x|` over the numeric cells with :math:`x \ne 0` (sdcMicro's dUtility, IL1).
+
+    A sum, so that tables of different size do not compare; ``il1`` is a mean.
+    """
+    pair = numeric_pair(table, release, complete=False)
+    if pair is None:
+        return np.nan
+    used = ~np.isnan(pair.original) & (pair.original != 0)
+    return float(100 * (np.abs(pair.original - pair.published)[used] / np.abs(pair.original[used])).sum())
+
+
+@metric("il1s_sdcmicro", title="IL1s, as in sdcMicro", better="lower")
+def il1s_sdcmicro(table: Table, release: Release) -> float:
+    r"""Sum of :math:`|x - y| / (\sqrt2\, S_p)` over the numeric cells (sdcMicro's dUtility, IL1s).
+
+    ``il2`` is its mean.
+    """
+    pair = numeric_pair(table, release, complete=False)
+    if pair is None:
+        return np.nan
+    spread = deviations(pair.original)
+    varying = spread > 0
+    return float(np.nansum(np.abs(pair.original - pair.published)[:, varying] / (np.sqrt(2) * spread[varying])))
 
 
 # ---- eigenvalues of the covariance or correlation matrix -----------------------------------------
@@ -121,11 +158,24 @@ def eigenvalue_difference(original: FloatArray, published: FloatArray) -> float:
 
 @metric("eigenvalues_correlation", title="Eigenvalue difference, correlation", better="lower")
 def eigenvalues_correlation(table: Table, release: Release) -> float:
-    """Sum of the relative differences of the eigenvalues of the correlation matrices, as in sdcMicro."""
+    """Sum of the relative differences of the eigenvalues of the correlation matrices, as in sdcMicro.
+
+    Each covariance of standardized columns is taken over the records that have both.
+    """
+    pair = numeric_pair(table, release, complete=False)
+    if pair is None:
+        return np.nan
+    return eigenvalue_difference(pairwise_correlation(pair.original), pairwise_correlation(pair.published))
+
+
+@metric("eigenvalues_robust", title="Eigenvalue difference, robust", better="lower")
+def eigenvalues_robust(table: Table, release: Release) -> float:
+    """Sum of the relative differences of the eigenvalues of robust covariances of standardized columns (robeigen)."""
     pair = numeric_pair(table, release)
     if pair is None:
         return np.nan
-    return eigenvalue_difference(correlation(pair.original), correlation(pair.published))
+    robust = [mcd(standardized(side), np.random.default_rng(0)).covariance for side in (pair.original, pair.published)]
+    return eigenvalue_difference(*robust)
 
 
 @metric("eigenvalues_covariance", title="Eigenvalue difference, covariance", better="lower")

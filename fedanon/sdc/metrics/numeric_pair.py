@@ -26,10 +26,11 @@ class Pair(NamedTuple):
     weights: FloatArray
 
 
-def numeric_pair(table: Table, release: Release) -> Pair | None:
+def numeric_pair(table: Table, release: Release, *, complete: bool = True) -> Pair | None:
     """Return the published records without missing numbers; None if fewer than two are left or there are no numbers.
 
-    An interval counts as its midpoint, a node of a taxonomy of numbers as the middle of its leaves.
+    With ``complete = False`` all published records are returned, NaN where either side is missing. An interval counts
+    as its midpoint, a node of a taxonomy of numbers as the middle of its leaves.
     """
     numeric = [i for i, column in enumerate(table.columns) if column.values is not None]
     kept = np.flatnonzero(~release.suppressed)
@@ -41,17 +42,22 @@ def numeric_pair(table: Table, release: Release) -> Pair | None:
         assert column.values is not None
         original[:, at] = column.values[table.codes[kept, i]]
         published[:, at] = positions(release.cells[column.name])[release.groups.labels[kept]]
-    complete = ~np.isnan(original + published).any(axis=1)
-    if complete.sum() < 2:
-        return None
-    weights = np.ones(len(table)) if table.weights is None else table.weights
-    return Pair(original[complete], published[complete], weights[kept][complete])
+    # where the original is missing, '*' in its place says nothing new
+    published[np.isnan(original)] = np.nan
+    weights = (np.ones(len(table)) if table.weights is None else table.weights)[kept]
+    if not complete:
+        return Pair(np.where(np.isnan(published), np.nan, original), published, weights)
+    whole = ~np.isnan(published).any(axis=1)
+    return Pair(original[whole], published[whole], weights[whole]) if whole.sum() >= 2 else None
 
 
 def deviations(points: FloatArray) -> FloatArray:
-    """Return the sample standard deviation of every column, exactly 0 for a constant one."""
-    spread: FloatArray = points.std(axis=0, ddof=1)
-    return np.where(np.ptp(points, axis=0) > 0, spread, 0.0)
+    """Return the sample standard deviation of what is known of every column, exactly 0 if it is constant."""
+    return np.array([_deviation(column[~np.isnan(column)]) for column in points.T])
+
+
+def _deviation(known: FloatArray) -> float:
+    return float(known.std(ddof=1)) if known.size and np.ptp(known) > 0 else 0.0
 
 
 def standardized(points: FloatArray) -> FloatArray:
@@ -67,6 +73,19 @@ def correlation(points: FloatArray) -> FloatArray:
     matrix[np.abs(matrix) < _ROUNDING] = 0.0
     np.fill_diagonal(matrix, 1.0)
     return matrix
+
+
+def pairwise_correlation(points: FloatArray) -> FloatArray:
+    """Return the covariances of the standardized columns, each over the records that have both of its columns."""
+    if not np.isnan(points).any():
+        return correlation(points)
+    spread = deviations(points)
+    known = (~np.isnan(points)).astype(np.float64)
+    means = np.where(known, points, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+    filled = np.where(known * (spread > 0), points - means, 0.0) / np.where(spread > 0, spread, 1.0)
+    counts, sums = known.T @ known, filled.T @ known  # sums[i, j] of column i over the records that have column j too
+    products = filled.T @ filled - sums * sums.T / np.maximum(counts, 1)
+    return np.asarray(products / np.maximum(counts - 1, 1))
 
 
 def covariance(points: FloatArray) -> FloatArray:

@@ -12,20 +12,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedanon.data.groups import Groups
 from fedanon.data.robust import Scatter, mcd, squared_mahalanobis
 from fedanon.data.table import Table
 from fedanon.metrics.base import metric
+from fedanon.metrics.nearest import link_chances, stands_alone
 from fedanon.release.release import Release
 from fedanon.sdc.metrics.numeric_pair import deviations, numeric_pair, standardized
-from fedanon.types import BoolArray, FloatArray, IndexArray, IntArray
+from fedanon.types import BoolArray, FloatArray
 
 #: half the length of an interval in standard deviations
 ALPHA = 0.05
 #: sdcMicro's defaults: length of an outlier's interval, and distance within which another record hides a published one
 LENGTH, HIDING = 0.01, 0.05
-#: how many distances are held in memory at once
-_CHUNK = 4_000_000
 
 
 # ---- intervals ------------------------------------------------------------------------------------
@@ -42,22 +40,25 @@ def values_in_interval(original: FloatArray, published: FloatArray, alpha: float
 def records_in_interval(original: FloatArray, published: FloatArray, alpha: float = ALPHA) -> BoolArray:
     """Mark the records whose originals all lie in the interval, in deviations of the *published* columns.
 
-    This is how sdcMicro's ``dRisk`` counts.
+    This is how sdcMicro's ``dRisk`` counts: a missing number is outside of no interval.
     """
-    return np.asarray((np.abs(original - published) <= alpha * deviations(published)).all(axis=1))
+    return np.asarray(~(np.abs(original - published) > alpha * deviations(published)).any(axis=1))
 
 
 @metric("interval_risk", title="Interval risk", better="lower")
 def interval_risk(table: Table, release: Release) -> float:
     """Share of the original numbers within 0.05 standard deviations of what is published (Morais 2022, eq. 3.5)."""
-    pair = numeric_pair(table, release)
-    return np.nan if pair is None else float(values_in_interval(pair.original, pair.published).mean())
+    pair = numeric_pair(table, release, complete=False)
+    known = None if pair is None else ~np.isnan(pair.original)
+    if pair is None or known is None or not known.any():
+        return np.nan
+    return float(values_in_interval(pair.original, pair.published)[known].mean())
 
 
 @metric("interval_risk_records", title="Interval risk, whole records", better="lower")
 def interval_risk_records(table: Table, release: Release) -> float:
     """Share of the records all of whose numbers are within 0.05 published standard deviations (sdcMicro's dRisk)."""
-    pair = numeric_pair(table, release)
+    pair = numeric_pair(table, release, complete=False)
     return np.nan if pair is None else float(records_in_interval(pair.original, pair.published).mean())
 
 
@@ -94,29 +95,12 @@ def outlier_risk(original: FloatArray, published: FloatArray, reach: FloatArray,
     x, y = standardized(original), standardized(published)
     near = np.asarray((np.abs(x - y) < reach[:, None]).any(axis=1))
     alone = near.copy()
-    alone[near] = _distance_to_others(y, np.flatnonzero(near)) > hiding
+    alone[near] = stands_alone(y, np.flatnonzero(near), hiding)
     return OutlierRisk(near, alone)
 
 
 def _scatter(points: FloatArray) -> Scatter:
     return mcd(points, np.random.default_rng(0))  # a metric must return the same number twice
-
-
-def _distance_to_others(points: FloatArray, rows: IndexArray) -> FloatArray:
-    """Return the distance of some records to the nearest other record."""
-    groups = Groups.equal_rows(points)
-    distinct = points[groups.first_rows]
-    nearest = np.zeros(len(rows))  # a record that has a duplicate is next to it
-    single = np.flatnonzero(groups.sizes[groups.labels[rows]] == 1)
-    step = max(1, _CHUNK // max(len(distinct), 1))
-    for start in range(0, len(single), step):
-        part = single[start : start + step]
-        squared = np.zeros((len(part), len(distinct)))
-        for column, values in zip(distinct.T, points[rows[part]].T, strict=True):
-            squared += np.square(values[:, None] - column)
-        squared[np.arange(len(part)), groups.labels[rows[part]]] = np.inf
-        nearest[part] = np.sqrt(squared.min(axis=1))
-    return nearest
 
 
 @metric("outlier_risk", title="Outlier risk", better="lower")
@@ -146,6 +130,32 @@ def outlier_risk_alone_sdcmicro(table: Table, release: Release) -> float:
     return _share(table, release, squared=False, alone=True)
 
 
+@metric("weighted_outlier_risk_sdcmicro", title="Weighted outlier risk, as in sdcMicro", better="lower")
+def weighted_outlier_risk_sdcmicro(table: Table, release: Release) -> float:
+    """Share of records at sdcMicro's outlier risk times the sum of 0.05 times their distances (dRiskRMD, wrisk1)."""
+    return _weighted(table, release, alone=False)
+
+
+@metric(
+    "weighted_outlier_risk_alone_sdcmicro",
+    title="Weighted outlier risk, standing alone, as in sdcMicro",
+    better="lower",
+)
+def weighted_outlier_risk_alone_sdcmicro(table: Table, release: Release) -> float:
+    """The same of the records that stand alone (dRiskRMD, wrisk2)."""
+    return _weighted(table, release, alone=True)
+
+
+def _weighted(table: Table, release: Release, *, alone: bool) -> float:
+    pair = numeric_pair(table, release)
+    if pair is None:
+        return np.nan
+    reach = sdcmicro_reach(standardized(pair.original))
+    found = outlier_risk(pair.original, pair.published, reach)
+    risky = found.alone if alone else found.near
+    return float(risky.mean() * (reach[risky] / LENGTH).sum())
+
+
 def _share(table: Table, release: Release, *, squared: bool, alone: bool) -> float:
     pair = numeric_pair(table, release)
     if pair is None:
@@ -159,34 +169,11 @@ def _share(table: Table, release: Release, *, squared: bool, alone: bool) -> flo
 
 
 def linked_among_two(original: FloatArray, published: FloatArray) -> FloatArray:
-    r"""Return, for every record, the chance that its own original is among the two nearest to what is published of it.
+    """Return, for every record, the chance that its own original is among the two nearest to what is published of it.
 
-    If a originals are nearer than its own and t are as near (itself included), with ties broken by chance, that is
-    :math:`\max(0, \min(1, (2 - a) / t))`.
+    See :func:`fedanon.metrics.nearest.link_chances`.
     """
-    originals = Groups.equal_rows(original)
-    pairs = Groups.equal_rows(np.column_stack([published, originals.labels]))
-    x, y = original[originals.first_rows], published[pairs.first_rows]
-    own = originals.labels[pairs.first_rows]
-    chance = np.empty(pairs.count)
-    step = max(1, _CHUNK // len(x))
-    for start in range(0, pairs.count, step):
-        part = slice(start, start + step)
-        chance[part] = _chances(_squared_distances(y[part], x), own[part], originals.sizes)
-    return chance[pairs.labels]
-
-
-def _squared_distances(left: FloatArray, right: FloatArray) -> FloatArray:
-    squared = np.zeros((len(left), len(right)))
-    for mine, theirs in zip(left.T, right.T, strict=True):
-        squared += np.square(mine[:, None] - theirs)
-    return squared
-
-
-def _chances(distance: FloatArray, own: IntArray, sizes: IndexArray) -> FloatArray:
-    mine = distance[np.arange(len(own)), own][:, None]
-    nearer, tied = (distance < mine) @ sizes, (distance == mine) @ sizes
-    return np.asarray(np.clip((2 - nearer) / tied, 0.0, 1.0))
+    return link_chances(original, published, np.arange(len(original)), most=2)
 
 
 @metric("dld_two", title="DLD, nearest two", better="lower")

@@ -18,6 +18,7 @@ from fedanon.data.table import Table
 from fedanon.errors import ConfigError
 from fedanon.metrics.base import metric
 from fedanon.release.release import Release
+from fedanon.release.view import PublishedView
 from fedanon.sdc.metrics.categories import says_nothing
 from fedanon.types import AnyArray, BoolArray, CountArray, FloatArray, IndexArray, IntArray
 
@@ -27,6 +28,8 @@ Score = Literal["original", "normalized", "ihsn"]
 MAX_SIZE = 8
 #: bits of a mask
 _MOST_KEYS = 62
+#: upper ends of the intervals in which sdcMicro counts records by their DIS-SUDA risk, those at risk 0 apart
+DIS_INTERVALS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
 #: sdcMicro's default share of the population that is in the sample
 SAMPLING_FRACTION = 0.01
 
@@ -54,6 +57,12 @@ class SampleUniques:
         """Return the SUDA score of every row: the sum over its MSUs (:func:`unique_scores`)."""
         points = unique_scores(self.n_keys, self.max_size, kind)[self.members.sum(axis=1)]
         return np.bincount(self.rows, points, minlength=len(self.row_counts)).astype(np.float64)
+
+    def contributions(self, kind: Score = "original") -> FloatArray:
+        """Return, for every key, the share of all scores that comes from MSUs it is part of; 0 without any MSU."""
+        points = unique_scores(self.n_keys, self.max_size, kind)[self.members.sum(axis=1)]
+        total = points.sum()
+        return np.asarray(points @ self.members / total) if total else np.zeros(self.n_keys)
 
     def dis_scores(self, kind: Score = "original", fraction: float = SAMPLING_FRACTION) -> FloatArray:
         """Return the :func:`dis_suda` of every row."""
@@ -146,13 +155,19 @@ def dis_suda(scores: FloatArray, paired: int, n_keys: int, fraction: float = SAM
     return risk
 
 
-def released_keys(table: Table, release: Release) -> IntArray:
+def dis_intervals(risks: FloatArray) -> CountArray:
+    """Count the records with a DIS-SUDA risk of 0, in (0, 0.1], (0.1, 0.2] .. (0.6, 0.7], and above 0.7."""
+    places = np.searchsorted([0.0, *DIS_INTERVALS], risks, side="left")
+    return np.bincount(places, minlength=len(DIS_INTERVALS) + 2)
+
+
+def released_keys(view: PublishedView) -> IntArray:
     """Return codes of the published quasi-identifiers of the kept records, -1 where a cell says nothing."""
-    labels = release.groups.labels[~release.suppressed]
-    keys = np.empty((len(labels), len(table.columns)), dtype=np.int32)
-    for i, column in enumerate(table.columns):
-        cells = release.cells[column.name]
-        codes = np.where(says_nothing(cells, column), np.int32(-1), Groups.equal_rows(cells.keys()).labels)
+    labels = view.groups.labels[~view.suppressed]
+    keys = np.empty((len(labels), len(view.schema.quasi_identifiers)), dtype=np.int32)
+    for i, attribute in enumerate(view.schema.quasi_identifiers):
+        cells = view.cells[attribute.name]
+        codes = np.where(says_nothing(cells, attribute), np.int32(-1), Groups.equal_rows(cells.keys()).labels)
         keys[:, i] = codes[labels]
     return keys
 
@@ -161,58 +176,58 @@ def released_keys(table: Table, release: Release) -> IntArray:
 
 
 @metric("suda_records", title="Special uniques", better="lower")
-def suda_records(table: Table, release: Release) -> float:
+def suda_records(table: Table, release: Release) -> float:  # noqa: ARG001  all metrics have one signature
     """Number of published records that are unique by at most eight of their quasi-identifiers."""
-    return float(len(np.unique(_uniques(table, release).rows)))
+    return float(len(np.unique(_uniques(release).rows)))
 
 
 @metric("suda_max", title="SUDA score, highest", better="lower")
-def suda_max(table: Table, release: Release) -> float:
+def suda_max(table: Table, release: Release) -> float:  # noqa: ARG001
     """Highest SUDA score of a published record, unnormalized (Elliot et al. 2005)."""
-    return _highest(_uniques(table, release).scores())
+    return _highest(_uniques(release).scores())
 
 
 @metric("suda_mean", title="SUDA score, mean", better="lower")
-def suda_mean(table: Table, release: Release) -> float:
+def suda_mean(table: Table, release: Release) -> float:  # noqa: ARG001
     """Mean SUDA score of the published records, unnormalized (Elliot et al. 2005)."""
-    return _mean(_uniques(table, release).scores())
+    return _mean(_uniques(release).scores())
 
 
 @metric("suda_mean_normalized", title="SUDA score, mean, normalized", better="lower")
-def suda_mean_normalized(table: Table, release: Release) -> float:
+def suda_mean_normalized(table: Table, release: Release) -> float:  # noqa: ARG001
     """Mean SUDA score of the published records, each MSU's divided by the number of keys to the power of its size.
 
     Morais 2022, eq. 3.4.
     """
-    return _mean(_uniques(table, release).scores("normalized"))
+    return _mean(_uniques(release).scores("normalized"))
 
 
 @metric("suda_mean_ihsn", title="SUDA score, mean, IHSN", better="lower")
-def suda_mean_ihsn(table: Table, release: Release) -> float:
+def suda_mean_ihsn(table: Table, release: Release) -> float:  # noqa: ARG001
     """Mean SUDA score of the published records, with the scores of sdcMicro's original_scores=FALSE."""
-    return _mean(_uniques(table, release).scores("ihsn"))
+    return _mean(_uniques(release).scores("ihsn"))
 
 
 @metric("dis_suda_max", title="DIS-SUDA, highest", better="lower")
-def dis_suda_max(table: Table, release: Release) -> float:
+def dis_suda_max(table: Table, release: Release) -> float:  # noqa: ARG001
     """Highest DIS-SUDA risk of a published record, if the table is one percent of the population."""
-    return _highest(_uniques(table, release).dis_scores())
+    return _highest(_uniques(release).dis_scores())
 
 
 @metric("dis_suda_mean", title="DIS-SUDA, mean", better="lower")
-def dis_suda_mean(table: Table, release: Release) -> float:
+def dis_suda_mean(table: Table, release: Release) -> float:  # noqa: ARG001
     """Mean DIS-SUDA risk of the published records, if the table is one percent of the population."""
-    return _mean(_uniques(table, release).dis_scores())
+    return _mean(_uniques(release).dis_scores())
 
 
 @metric("dis_suda_mean_ihsn", title="DIS-SUDA, mean, IHSN", better="lower")
-def dis_suda_mean_ihsn(table: Table, release: Release) -> float:
+def dis_suda_mean_ihsn(table: Table, release: Release) -> float:  # noqa: ARG001
     """Mean DIS-SUDA risk of the published records with the scores of sdcMicro's original_scores=FALSE."""
-    return _mean(_uniques(table, release).dis_scores("ihsn"))
+    return _mean(_uniques(release).dis_scores("ihsn"))
 
 
-def _uniques(table: Table, release: Release) -> SampleUniques:
-    return minimal_sample_uniques(released_keys(table, release), MAX_SIZE)
+def _uniques(release: Release) -> SampleUniques:
+    return minimal_sample_uniques(released_keys(release), MAX_SIZE)
 
 
 def _highest(values: FloatArray) -> float:

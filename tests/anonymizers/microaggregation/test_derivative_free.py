@@ -8,7 +8,14 @@ import pytest
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.anonymizers.microaggregation._groups import fill_groups, h_means, k_means, sse
 from fedanon.anonymizers.microaggregation._mdav import mdav
-from fedanon.anonymizers.microaggregation.derivative_free import DerivativeFree, Solution, improved, search, with_count
+from fedanon.anonymizers.microaggregation.derivative_free import (
+    DerivativeFree,
+    Solution,
+    improved,
+    search,
+    split_large,
+    with_count,
+)
 from fedanon.datasets import load
 from fedanon.metrics.information_loss import il
 from fedanon.types import FloatArray
@@ -79,6 +86,15 @@ def test_the_search_keeps_sizes_and_never_gets_worse(points: FloatArray) -> None
         assert found.sse <= first.sse
         assert np.bincount(found.labels).min() >= 5
         assert found.sse == pytest.approx(cost(points, found.labels))
+
+
+def test_no_group_of_2k_is_left_and_splitting_costs_nothing(points: FloatArray) -> None:
+    whole = np.where(np.arange(120) < 37, 0, 1 + np.arange(120) % 9)
+    split = split_large(points, whole, 5)
+    assert np.bincount(split).min() >= 5
+    assert np.bincount(split).max() < 10
+    assert cost(points, split) <= cost(points, whole)
+    assert all(len(set(whole[split == group])) == 1 for group in range(split.max() + 1)), "groups are only divided"
 
 
 def losses(name: str, k: int, start: str) -> tuple[float, float]:

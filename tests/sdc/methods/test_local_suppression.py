@@ -13,7 +13,8 @@ from fedanon.data.table import Table
 from fedanon.datasets import load
 from fedanon.errors import ConfigError, InfeasibleError
 from fedanon.privacy.models.k_anonymity import KAnonymity
-from fedanon.sdc.methods.suppression import LocalSuppression
+from fedanon.sdc.methods.suppression import LocalSuppression, _in_turn
+from fedanon.sdc.wildcards import sdcmicro_people
 from tests.sdc.methods.keyed import key_table, published
 
 KEYS = ["sex", "race", "marital-status", "education", "workclass"]
@@ -52,6 +53,24 @@ def test_no_more_cells_than_sdcmicro(adult: Table, k: int, violating: int, oracl
     kept = (out == adult.frame[KEYS]) | (out == "*")
     assert kept.to_numpy().all(), "nothing but '*' was put in"
     assert seconds < 3.7, "measured: about 0.1 s"
+
+
+@pytest.mark.parametrize(("k", "oracle"), [(3, 1049), (5, 1722)])
+def test_by_sdcmicro_s_own_count_far_fewer_cells_suffice(adult: Table, k: int, oracle: int) -> None:
+    out = published(adult, LocalSuppression(k=k, matching="sdcmicro"))[KEYS]
+    cells = int((out == "*").to_numpy().sum())
+    assert cells < 0.75 * oracle
+    codes = np.column_stack([pd.factorize(out[name].where(out[name] != "*"))[0] for name in KEYS]).astype(np.int32)
+    assert sdcmicro_people(codes, np.ones(len(codes))).min() >= k
+
+
+@pytest.mark.parametrize(("k", "oracle"), [(3, 1049), (5, 1722)])
+def test_sdcmicro_s_own_search_is_met_cell_by_cell(adult: Table, k: int, oracle: int) -> None:
+    """One of the searches is sdcMicro's: so the result never has more cells, whatever the table."""
+    names = sorted(KEYS, key=lambda name: adult.frame[name].nunique())
+    codes = np.column_stack([pd.factorize(adult.frame[name])[0] for name in names]).astype(np.int32)
+    place = pd.DataFrame(codes).groupby(list(range(5))).cumcount().to_numpy()
+    assert int((_in_turn(np.ascontiguousarray(codes[place < k]), k, waits=False) < 0).sum()) == oracle
 
 
 @pytest.mark.parametrize(("k", "cells"), [(3, 1185), (5, 1946)])

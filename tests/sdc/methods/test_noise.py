@@ -93,3 +93,21 @@ def test_outliers_by_distance_alone_are_found() -> None:
 def test_no_noise_changes_nothing(method: str) -> None:
     small = table_of({"a": [1, 2, 5, 9], "b": [3, 3, 3, 3]})
     np.testing.assert_allclose(published(small, method, c=0.0), original(small), rtol=1e-14)
+
+
+def test_restricted_noise_keeps_means_and_variances() -> None:
+    table = correlated_table(20_000)
+    x, y = original(table), published(table, "restricted_noise", c=0.5)
+    np.testing.assert_allclose(y.mean(axis=0), x.mean(axis=0), atol=3 * (x.std(axis=0) / 100).max(), rtol=0.01)
+    np.testing.assert_allclose(y.var(axis=0), x.var(axis=0), rtol=0.05)
+    assert np.corrcoef(x[:, 0], y[:, 0])[0, 1] == pytest.approx(1 / np.sqrt(1.5), abs=0.02)
+
+
+def test_sdcmicro_s_restricted_noise_draws_nothing() -> None:
+    """Two columns, four rows: shrunk by sqrt((3 - 1) / (5 * 2)), and the two shifts of the means added in turn."""
+    table = table_of({"a": [0.0, 1, 2, 3], "b": [10.0, 20, 30, 40]})
+    y = published(table, "restricted_noise", c=1.0, as_sdcmicro=True)
+    factor = np.sqrt(2 / 10)
+    shifts = (1 - factor) * np.array([1.5, 25.0])
+    expected = factor * original(table) + np.column_stack([np.tile(shifts, 2)] * 2)
+    np.testing.assert_allclose(y, expected)

@@ -18,7 +18,8 @@ from fedanon.datasets import load
 from fedanon.errors import ConfigError, DataError, SchemaError
 from fedanon.release.recoding import NearestGroup
 from fedanon.sdc.methods.base import own_columns
-from fedanon.sdc.methods.pipeline import Pipeline, Step, current_table
+from fedanon.sdc.methods.pipeline import Pipeline
+from fedanon.sdc.methods.step import Step, current_table
 from fedanon.types import Rng
 from tests.sdc.methods.keyed import key_table
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedanon.errors import InfeasibleError
+from fedanon.errors import ConfigError, InfeasibleError
 from fedanon.sdc.methods._rank_swap import swap_partners
-from tests.sdc.methods.drawn import correlated_table, original, published
+from tests.sdc.methods.drawn import correlated_table, original, published, table_of
 
 
 @settings(max_examples=100, derandomize=True)
@@ -52,3 +52,31 @@ def test_partners_are_uniform() -> None:
 def test_a_window_of_no_rank_is_refused() -> None:
     with pytest.raises(InfeasibleError, match=r"10 % of 9 rows is less than one rank: nothing could be swapped\."):
         published(correlated_table(9), "rank_swapping")
+
+
+def test_ends_are_coded_by_their_means() -> None:
+    """Of 200 values the ten highest and the four lowest become their mean; the others are swapped among themselves."""
+    x = np.arange(200.0)
+    table = table_of({"a": x})
+    y = published(table, "rank_swapping", percent=10, top=5, bottom=2)[:, 0]
+    assert (y[-10:] == x[-10:].mean()).all()
+    assert (y[:4] == x[:4].mean()).all()
+    assert sorted(y[4:-10]) == x[4:-10].tolist()
+
+
+@pytest.mark.parametrize("r0", [0.8, 0.95])
+def test_a_correlation_is_kept(r0: float) -> None:
+    """Moore's formula takes values for evenly spread; of such ones the correlation is at least what is asked for."""
+    x = np.arange(3000.0)
+    y = published(table_of({"a": x}), "rank_swapping", r0=r0)[:, 0]
+    assert r0 <= np.corrcoef(x, y)[0, 1] < 1
+
+
+def test_a_larger_change_of_means_moves_values_farther() -> None:
+    table = table_of({"a": np.arange(1.0, 2001)})
+    moved = [np.abs(published(table, "rank_swapping", k0=k0)[:, 0] - table.frame["a"]).mean() for k0 in (0.01, 0.1)]
+    assert moved[0] < moved[1]
+    with pytest.raises(ConfigError, match="one of percent, r0 and k0"):
+        published(table, "rank_swapping", r0=0.9, percent=5)
+    with pytest.raises(InfeasibleError, match="less than one rank"):
+        published(table, "rank_swapping", r0=1.0)

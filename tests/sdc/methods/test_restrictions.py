@@ -76,16 +76,6 @@ def test_what_cannot_be_both_is_refused() -> None:
         published(table, "additive_noise", non_negative=True, reverse_map=True)
 
 
-@pytest.mark.parametrize("method", [*METHODS, "reverse_mapping"])
-@pytest.mark.parametrize("policy", ["category", "wildcard"])
-def test_missing_values_are_refused_by_column_and_count(method: str, policy: str) -> None:
-    frame = pd.DataFrame({"a": [1.0, 2.0, None, 4.0, None] * 4, "b": np.arange(20.0)})
-    schema = Schema(tuple(Numeric(name, Role.QUASI_IDENTIFYING, 0, 30) for name in "ab"))
-    table = Table.from_frame(frame, schema, missing=policy)  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match=r"The column 'a' has 8 missing"):
-        restricted(table, method)
-
-
 @pytest.mark.parametrize("policy", ["category", "wildcard"])
 def test_missing_values_elsewhere_do_no_harm(policy: str) -> None:
     frame = pd.DataFrame({"a": [1.0, None] * 10, "b": np.arange(20.0)})

@@ -9,14 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedanon.sdc.methods.suppression import (
-    consistent_people,
-    equal_suppressions,
-    fitting_suppressions,
-    wildcard_people,
-)
-
-SUPPRESSED = -1
+from fedanon.sdc.methods.suppression import equal_suppressions, fitting_suppressions, wildcard_suppressions
+from fedanon.sdc.wildcards import SUPPRESSED, consistent_people, sdcmicro_people, wildcard_people
 
 
 @st.composite
@@ -117,3 +111,50 @@ def test_equal_suppressions_by_hand(k: int, cells: int) -> None:
     people = np.array([3.0, 1.0, 1.0])
     suppressed = equal_suppressions(codes, people, k)
     assert (suppressed.sum(axis=1) * people).sum() == cells
+
+
+#: tests/testthat/test_freqCalc.R of sdcMicro 5.8.1, which prints these numbers; -1 is NA
+WEIGHTS = np.array([18.0, 45.5, 39.0, 17.0, 92.0, 8.0, 123.5, 51.0])
+A, B = [2, 3, 2, 2, 3, 3, 1, 2], [3, 3, 3, 3, 3, 3, 4, 3]
+C = [1, 3, -1, 2, 1, 1, -1, 1]
+
+
+@pytest.mark.parametrize(
+    ("columns", "sample", "population"),
+    [
+        ((A, B, [1, 3, 1, 2, 1, 1, 1, 1]), [3, 1, 3, 1, 2, 2, 1, 3], [108, 45.5, 108, 17, 100, 100, 123.5, 108]),
+        ((A, B, C), [3, 1, 4, 2, 2, 2, 1, 3], [108, 45.5, 125, 56, 100, 100, 123.5, 108]),
+        (
+            ([2, 3, -1, 2, 3, 3, 1, 2], [3, 3, -1, 3, 3, 3, 4, 3], [-1] * 8),
+            [4, 4, 8, 4, 4, 4, 2, 4],
+            [125, 184.5, 394, 125, 184.5, 184.5, 162.5, 125],
+        ),
+    ],
+)
+def test_sdcmicro_s_own_numbers(columns: tuple[list[int], ...], sample: list[int], population: list[float]) -> None:
+    codes = np.column_stack(columns).astype(np.int32)
+    np.testing.assert_allclose(sdcmicro_people(codes, np.ones(8)), sample)
+    np.testing.assert_allclose(sdcmicro_people(codes, WEIGHTS), population)
+
+
+def test_rows_that_say_nothing_are_not_compared_with_complete_ones_in_sdcmicro() -> None:
+    """Though the other way round they are; with one key they are in both."""
+    codes = np.array([[0, 0], [1, 1], [1, SUPPRESSED], [SUPPRESSED, SUPPRESSED]], dtype=np.int32)
+    assert wildcard_people(codes, np.ones(4)).tolist() == [2, 3, 3, 4]
+    assert sdcmicro_people(codes, np.ones(4)).tolist() == [1, 2, 3, 4]
+    assert sdcmicro_people(codes[:, 1:], np.ones(4)).tolist() == [3, 3, 4, 4]
+
+
+@given(combinations_of_keys())
+def test_wildcard_suppressions_reach_sdcmicro_s_count(case: tuple[np.ndarray, np.ndarray, int]) -> None:
+    rows, people, k = case
+    codes = np.repeat(rows, people.astype(int), axis=0).astype(np.int32)
+    found = wildcard_suppressions(codes, min(k, len(codes)))
+    assert (found | (codes != SUPPRESSED)).all(), "what was '*' stays"
+    assert sdcmicro_people(np.where(found, SUPPRESSED, codes), np.ones(len(codes))).min() >= min(k, len(codes))
+
+
+def test_a_complete_row_among_rows_that_say_nothing_loses_a_key() -> None:
+    """They agree with it, but sdcMicro does not count them; it stops with an error here."""
+    codes = np.array([[0, 0], [SUPPRESSED, SUPPRESSED], [SUPPRESSED, SUPPRESSED]], dtype=np.int32)
+    assert wildcard_suppressions(codes, 2)[0].tolist() == [False, True]

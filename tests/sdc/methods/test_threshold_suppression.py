@@ -1,4 +1,4 @@
-"""Threshold suppression: one key goes where 1/F is too high."""
+"""Threshold suppression: one key goes where the risk is too high."""
 
 from __future__ import annotations
 
@@ -29,8 +29,11 @@ def test_the_named_key_is_suppressed_above_the_threshold_only() -> None:
 
 def test_sampling_weights_count_as_people() -> None:
     weighted = replace(TABLE, weights=np.array([1.0, 1.0, 10.0, 1.0]))
-    risks = ThresholdSuppression().risks(weighted, own_columns(weighted))
+    risks = ThresholdSuppression(risk="naive").risks(weighted, own_columns(weighted))
     np.testing.assert_allclose(risks, [1 / 2, 1 / 2, 1 / 10, 1])
+    full = ThresholdSuppression().risks(weighted, own_columns(weighted))
+    # one record of ten: p / (1 - p) ln(1 / p) for p = 0.1
+    np.testing.assert_allclose(full, [1 / 2, 1 / 2, np.log(10) / 9, 1])
 
 
 def test_the_release_says_what_is_left() -> None:

@@ -51,7 +51,7 @@ def test_diversity_of_occupation(adult: Case) -> None:
 
 
 def test_suda(adult: Case) -> None:
-    uniques = minimal_sample_uniques(released_keys(*adult))
+    uniques = minimal_sample_uniques(released_keys(adult[1]))
     scores, risks = uniques.scores(), uniques.dis_scores()
     assert (scores.sum(), np.count_nonzero(scores), scores.max()) == (970, 542, 12)
     assert risks.max() == pytest.approx(0.1206289, abs=5e-8)

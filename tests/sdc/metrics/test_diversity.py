@@ -81,3 +81,11 @@ def test_nothing_sensitive() -> None:
     plain = replace(table, schema=replace(table.schema, attributes=table.schema.attributes[:1]))
     release = replace(released(table, [0, 0, 1, 1]), schema=plain.schema)
     assert all(math.isnan(v) for v in evaluate(plain, release, ["l_entropy_min", "t_closeness"]).values())
+
+
+def test_missing_is_a_value_but_none_that_recursion_counts() -> None:
+    """As sdcMicro 5.8.1: a class of 1, 1, 2 and two missing has three values; r is (2, 1), and 2 < 2 (1) is false."""
+    found = diversity(np.zeros(5, dtype=int), np.array([0, 0, 1, 2, 2]), missing=2)
+    assert found.distinct.tolist() == [3] * 5
+    assert found.recursive.tolist() == [1] * 5
+    assert diversity(np.zeros(5, dtype=int), np.array([0, 0, 1, 2, 2])).recursive.tolist() == [2] * 5

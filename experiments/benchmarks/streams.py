@@ -1,0 +1,234 @@
+"""What streams lose, and how fast they are.
+
+    .venv/bin/python experiments/benchmarks/streams.py [loss | eicu | speed | gateway] ...
+
+`loss`: mean NCP of castle, fads and prospect on Adult, the first 12,000 rows of a permutation (numpy default_rng(0)), a
+record that is dropped counting 1; the parameters of prospect were chosen on rows 12,000 to 24,000. `eicu`: the same on
+the first blood pressure readings of the eICU demo, a record each with age, gender, ethnicity, unit type and admission
+source of the stay, k counting stays; and sticky classes on all readings, with attacks. `speed`: records and readings
+per CPU second of one core, by `time.process_time`. `gateway`: readings through a whole one, and the memory of a process
+that replays a file. Needs the folder named by FEDANON_DATA for `eicu`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fedanon.attacks.context import AttackContext
+from fedanon.attacks.on_streams import StreamIntersection, StreamTiming
+from fedanon.data.schema import Schema
+from fedanon.data.schema_toml import schema_toml
+from fedanon.data.table import Table
+from fedanon.datasets import load
+from fedanon.datasets.files import need
+from fedanon.fields import build
+from fedanon.metrics import METRICS
+from fedanon.streams import RECORD_METHODS, replay_people, replay_records
+from fedanon.streams.config import GatewayConfig
+from fedanon.streams.gateway import Gateway, Incoming
+from fedanon.streams.people import StickyClasses
+from fedanon.streams.publication import Reading
+from fedanon.streams.space import coded_columns
+from fedanon.streams.sticky import StickyEngine
+
+CELLS = [(delay, k) for delay in (500, 2000) for k in (5, 10, 20)]
+METHODS = ("castle", "fads", "prospect")
+
+
+def measure_records(table: Table, name: str, k: int, delay: int) -> tuple[float, float]:
+    """Mean loss, and the share of records dropped."""
+    method = build(RECORD_METHODS[name], {"k": k, "delay": delay})
+    release = replay_records(method, table)
+    return METRICS["ncp"].function(table, release), float(release.suppressed.mean())
+
+
+def print_losses(table: Table) -> None:
+    """A line per k and delay."""
+    print("| delay | k | castle | fads | prospect | prospect / better |")
+    print("|---|---|---|---|---|---|")
+    for delay, k in CELLS:
+        found = [measure_records(table, name, k, delay) for name in METHODS]
+        shown = [f"{loss:.3f}" + (f" ({dropped:.2%} dropped)" if dropped else "") for loss, dropped in found]
+        ratio = found[2][0] / min(found[0][0], found[1][0])
+        print(f"| {delay} | {k} | {' | '.join(shown)} | {ratio:.2f} |", flush=True)
+
+
+def adult() -> Table:
+    """The rows that numbers are reported on."""
+    table = load("adult")
+    return table.select_rows(np.random.default_rng(0).permutation(len(table))[:12_000])
+
+
+def eicu() -> Table:
+    """Blood pressure readings in the order of their offsets, as if all stays had begun at once."""
+    stays = pd.read_csv(need("eicu_demo/patient.csv.xz", dataset="eicu_demo"), dtype=str)
+    vitals = pd.read_csv(need("eicu_demo/vitalaperiodic.csv.xz", dataset="eicu_demo"))
+    columns = ["patientunitstayid", "age", "gender", "ethnicity", "unittype", "unitadmitsource"]
+    stays = stays[columns].dropna()
+    stays["age"] = stays["age"].str.replace("> ", "").astype(int)
+    stays["patientunitstayid"] = stays["patientunitstayid"].astype(int)
+    frame = vitals[["patientunitstayid", "observationoffset", "noninvasivemean"]].dropna().merge(stays)
+    frame = frame[frame["observationoffset"] >= 0]
+    frame = frame.rename(columns={"patientunitstayid": "stay", "noninvasivemean": "pressure"})
+    frame["time"] = frame.pop("observationoffset") * 60
+    attributes = {
+        "stay": {"role": "identifying"},
+        "age": {"role": "quasi_identifying", "type": "numeric", "range": [0, 90], "integer": True},
+        **{
+            name: {"role": "quasi_identifying", "type": "categorical", "values": sorted(stays[name].unique())}
+            for name in columns[2:]
+        },
+        "time": {"role": "insensitive", "type": "numeric"},
+        "pressure": {"role": "sensitive", "type": "numeric"},
+    }
+    schema = Schema.from_dict({"name": "eicu", "person_id": "stay", "attributes": attributes})
+    ordered = frame.sort_values(["time", "stay"], kind="stable").reset_index(drop=True)
+    return Table.from_frame(ordered, schema)
+
+
+def run_loss() -> None:
+    """Adult."""
+    print_losses(adult())
+
+
+def run_eicu() -> None:
+    """Records on the first 12,000 readings, people on all of them."""
+    table = eicu()
+    print(f"{len(table)} readings of {table.n_units} stays")
+    print_losses(table.select_rows(np.arange(12_000)))
+    times = table.frame["time"].to_numpy(dtype=np.float64)
+    print("| k | align | NCP of published | published | intersection (first box) | timing (guess) |")
+    print("|---|---|---|---|---|---|")
+    for k in (5, 10):
+        for align in (False, True):
+            method = StickyClasses(k=k, delay=7200, active=14400, epoch=86400, align=align)
+            release = replay_people(method, table, times, time="time", step=3600)
+            shown = ~release.suppressed
+            loss = (METRICS["ncp"].function(table, release) - (~shown).mean()) / shown.mean()
+            context = AttackContext(table, release, None)
+            linked = StreamIntersection().run(context, context.rng("intersection"))
+            timed = StreamTiming(time="time").run(context, context.rng("timing"))
+            print(
+                f"| {k} | {align} | {loss:.3f} | {shown.mean():.1%} | {linked.rate:.4f} ({linked.baseline:.4f}) | "
+                f"{timed.rate:.3f} [{timed.interval[0]:.3f}, {timed.interval[1]:.3f}] ({timed.baseline:.3f}) |",
+                flush=True,
+            )
+
+
+def run_speed() -> None:
+    """One core."""
+    table = adult()
+    from fedanon.data.spans import points
+    from fedanon.streams.base import NOBODY, Arrivals
+
+    where, nobody = points(table), np.full(len(table), NOBODY)
+    for name in METHODS[1:]:  # CASTLE is a baseline in plain Python
+        for k in (5, 10, 20):
+            method = build(RECORD_METHODS[name], {"k": k, "delay": 2000})
+            speeds = []
+            for _ in range(2):  # the first run loads the kernels
+                engine = method.start(table.columns)
+                begun = time.process_time()
+                engine.feed(Arrivals(where, nobody, np.zeros(len(table)), {}))
+                engine.finish()
+                speeds.append(len(table) / (time.process_time() - begun))
+            print(f"records {name} k={k} delay=2000: {speeds[-1]:,.0f} per CPU second", flush=True)
+    method = build(RECORD_METHODS["prospect"], {"k": 10, "delay": 2000, "require": f"l=2:{table.schema.target}"})
+    values = {str(table.schema.target): table.frame[str(table.schema.target)].to_numpy()}
+    begun = time.process_time()
+    engine = method.start(table.columns)
+    engine.feed(Arrivals(where, nobody, np.zeros(len(table)), values))
+    engine.finish()
+    print(f"records prospect k=10 l=2: {len(table) / (time.process_time() - begun):,.0f} per CPU second", flush=True)
+    _speed_of_people()
+
+
+def _wards(people: int) -> tuple[Schema, list[tuple[float, ...]]]:
+    columns = {f"q{i}": {"role": "quasi_identifying", "type": "numeric", "range": [0, 100]} for i in range(4)}
+    attributes = {"p": {"role": "identifying"}, **columns, "time": {"role": "insensitive", "type": "numeric"}}
+    schema = Schema.from_dict({"person_id": "p", "attributes": attributes})
+    return schema, [tuple(row) for row in np.random.default_rng(0).integers(0, 101, (people, 4)).astype(float).tolist()]
+
+
+def _speed_of_people(people: int = 10_000, count: int = 300_000) -> None:
+    schema, where = _wards(people)
+    engine = StickyEngine(StickyClasses(k=10, delay=600), coded_columns(schema), key=b"speed")
+    engine.push([Reading(i, f"p{i}", where[i], 100.0, {}) for i in range(people)])
+    engine.advance(800.0)
+    who, spent = np.random.default_rng(1).integers(0, people, count).tolist(), 0.0
+    for first in range(0, count, 1000):
+        batch = [
+            Reading(people + j, f"p{who[j]}", where[who[j]], 800.0 + j / 500, {}) for j in range(first, first + 1000)
+        ]
+        begun = time.process_time()
+        engine.push(batch)
+        spent += time.process_time() - begun
+    print(f"people: {count / spent:,.0f} readings per CPU second in {engine.classes} classes of {people} people")
+
+
+def run_gateway(people: int = 10_000) -> None:
+    """Readings through a whole gateway: on disk, published in windows; one at a time; and memory."""
+    schema, where = _wards(people)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "s.toml").write_text(schema_toml(schema), encoding="utf-8")
+        settings = 'schema = "s.toml"\nclaim = "people"\ntime = "time"\n[method]\nk = 10\ndelay = 600\n'
+        (folder / "gateway.toml").write_text(settings, encoding="utf-8")
+        gateway = Gateway(GatewayConfig.read(folder / "gateway.toml"))
+
+        def message(i: int, moment: float) -> dict[str, Any]:
+            return {"p": f"p{i}", "time": moment, **{f"q{j}": where[i][j] for j in range(4)}}
+
+        gateway.take([Incoming(message(i, 100.0)) for i in range(people)], 100.0)
+        gateway.tick(800.0)
+        who = np.random.default_rng(2).integers(0, people, 50_000).tolist()
+        batches = [[Incoming(message(i, 801.0)) for i in who[j : j + 500]] for j in range(0, len(who), 500)]
+        begun = time.process_time()
+        for batch in batches:
+            gateway.take(batch, 801.0)
+        speed = len(who) / (time.process_time() - begun)
+        waits = []
+        for i in who[:1000]:
+            begun = time.perf_counter()
+            gateway.take([Incoming(message(i, 802.0))], 802.0)
+            waits.append(time.perf_counter() - begun)
+        assert gateway.counts.published == people + len(who) + 1000
+        gateway.close()
+        print(f"gateway, people: {speed:,.0f} readings per CPU second, journal and windows included")
+        print(f"one reading at a time, synced to disk: median {1000 * statistics.median(waits):.2f} ms")
+        (folder / "other").mkdir()
+        (folder / "other" / "s.toml").write_text(schema_toml(schema), encoding="utf-8")
+        (folder / "other" / "gateway.toml").write_text(f'{settings}[sink]\nformat = "csv"\n', encoding="utf-8")
+        with (folder / "in.jsonl").open("w", encoding="utf-8") as file:
+            for j, i in enumerate([*range(people), *who]):
+                file.write(json.dumps(message(i, 100 + j / 50)) + "\n")
+        command = [sys.executable, "-m", "fedanon.cli", "stream", "replay", "--json"]
+        subprocess.run(
+            [*command, str(folder / "other" / "gateway.toml"), str(folder / "in.jsonl")],
+            check=True,
+            capture_output=True,
+        )
+    memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    print(f"memory of a process that replays {people + len(who)} readings of {people} people: {memory:,.0f} MB")
+
+
+PARTS = {"loss": run_loss, "eicu": run_eicu, "speed": run_speed, "gateway": run_gateway}
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("parts", nargs="*", default=list(PARTS), choices=list(PARTS))
+    for part in parser.parse_args().parts:
+        print(f"\n{part}")
+        PARTS[part]()

@@ -1,0 +1,213 @@
+"""Placement: which cohort of a series every person of the next table is shown in, and which leavers must stay shown.
+
+People stay where they are. Then newcomers are placed, the nearest first: one where a leaver would otherwise be exposed
+by the difference, as many as a cohort lacks to k people, and all others where they enlarge the cells least. A person
+joins only where everyone who was ever in the cohort stays safe, and only if that loses less than suppressing the row.
+What is still exposed then is mended by keeping leavers as counterfeit rows; with all of them kept, a cohort is as safe
+as it was before.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from fedanon.data.groups import Groups
+from fedanon.data.table import Table
+from fedanon.privacy.series import Cohort, History, Stay
+from fedanon.types import BoolArray, FloatArray, IndexArray, IntArray
+
+#: how many of the nearest cohorts a newcomer tries
+TRIES = 8
+#: a cohort with this many times k people takes newcomers only to keep leavers safe; others form cohorts of their own
+FULL = 5
+#: instead of a cohort, of people who were never shown, and of those who were with another value
+NEWCOMER, CHANGED = -1, -2
+
+
+class Placement:
+    """The people of a table in the cohorts of a history.
+
+    Parameters
+    ----------
+    table : the next one of the series, one row per person.
+    who : pseudonym of the person of each row.
+    numbers : number of what each row says in the carried columns.
+    draft : the history, with the release to come already counted and all values numbered.
+    k : least number of people of a class.
+    """
+
+    def __init__(self, table: Table, who: Sequence[str], numbers: Sequence[int], draft: History, k: int) -> None:
+        self._table, self._who, self._numbers, self._draft, self._k = table, who, numbers, draft, k
+        self._release = draft.releases - 1
+        #: what suppressing a row loses
+        self._limit = len(table.columns)
+        self._stays = [list(cohort) for cohort in draft.cohorts]
+        self._leaving: list[list[int]] = [[] for _ in draft.cohorts]
+        self.cohort_of_row: IntArray = np.full(len(table), -1, dtype=np.int32)
+        self._home = self._find_homes()
+        self._settle()
+        self._sizes: IndexArray = np.bincount(self.cohort_of_row[self.cohort_of_row >= 0], minlength=len(draft.cohorts))
+        lasting, groups = np.flatnonzero(self._sizes), Groups.from_labels(self.cohort_of_row)
+        self._low, self._high = np.zeros((2, len(draft.cohorts), table.codes.shape[1]), dtype=table.codes.dtype)
+        self._low[lasting], self._high[lasting] = groups.minimum(table.codes), groups.maximum(table.codes)
+
+    def place(self) -> None:
+        """Place whom cohorts can take, and keep as counterfeits whom they must."""
+        lasting: list[int] = np.flatnonzero(self._sizes).tolist()
+        open_ = [c for c in lasting if not self._is_safe(c)]
+        self._add_nearest(open_, lambda c: not self._is_safe(c))
+        short = [c for c in lasting if self._sizes[c] < self._k and self._is_safe(c)]
+        self._add_nearest(short, lambda c: bool(self._sizes[c] < self._k))
+        self._join_nearest()
+        for c in lasting:
+            self._keep_counterfeits(c)
+        self._let_return()
+
+    @property
+    def cohorts(self) -> list[Cohort]:
+        """The known cohorts after this release."""
+        return [tuple(stays) for stays in self._stays]
+
+    @property
+    def waiting(self) -> IndexArray:
+        """Rows of people who were never shown, and whom no cohort takes."""
+        return np.flatnonzero((self.cohort_of_row < 0) & (self._home == NEWCOMER))
+
+    def count_held_back(self, founding: BoolArray) -> dict[str, int]:
+        """People who are not shown, by reason; ``founding`` marks those who are in cohorts of newcomers."""
+        homes = self._home[(self.cohort_of_row < 0) & ~founding]
+        return {
+            "waiting": int((homes == NEWCOMER).sum()),
+            "value changed": int((homes == CHANGED).sum()),
+            "came back": int((homes >= 0).sum()),
+        }
+
+    # ---- people who were here, and people who come ----------------------------------------------
+
+    def _find_homes(self) -> IndexArray:
+        """The cohort in which the person of each row was shown with the same value before; or why there is none."""
+        known = {stay.person: (c, stay.value) for c, cohort in enumerate(self._stays) for stay in cohort}
+        homes = np.full(len(self._who), NEWCOMER, dtype=np.int64)
+        for row, person in enumerate(self._who):
+            if person in known:
+                cohort, value = known[person]
+                homes[row] = cohort if value == self._numbers[row] else CHANGED
+        return homes
+
+    def _settle(self) -> None:
+        """Find everyone who stays, with the value that was shown, and end the stays of all others."""
+        row_of = {person: row for row, person in enumerate(self._who)}
+        for c, stays in enumerate(self._stays):
+            for at, stay in enumerate(stays):
+                if stay.stop is not None:
+                    continue
+                row = row_of.get(stay.person)
+                if row is not None and self._numbers[row] == stay.value:
+                    stays[at], self.cohort_of_row[row] = stay.come_back(self._release), c
+                else:
+                    stays[at] = stay.leave(self._release)
+                    self._leaving[c].append(at)
+
+    def _is_safe(self, c: int) -> bool:
+        return self._draft.is_safe(self._stays[c])
+
+    def _fits(self, row: int, c: int) -> bool:
+        return self._draft.is_safe([*self._stays[c], self._new_stay(row)])
+
+    def _new_stay(self, row: int) -> Stay:
+        return Stay(self._who[row], self._numbers[row], self._release)
+
+    def _join(self, row: int, c: int) -> None:
+        self._stays[c].append(self._new_stay(row))
+        self.cohort_of_row[row] = c
+        self._low[c] = np.minimum(self._low[c], self._table.codes[row])
+        self._high[c] = np.maximum(self._high[c], self._table.codes[row])
+        self._sizes[c] += 1
+
+    # ---- what joining costs ---------------------------------------------------------------------
+
+    def _loss(self, low: IntArray, high: IntArray) -> FloatArray:
+        columns = enumerate(self._table.columns)
+        return np.asarray(np.sum([column.loss(low[:, i], high[:, i]) for i, column in columns], axis=0))
+
+    def _added_loss(self, rows: IndexArray, cohorts: IndexArray) -> FloatArray:
+        """Loss that rows add to cohorts, one of each, or several of either to one of the other."""
+        codes, low, high, sizes = self._table.codes[rows], self._low[cohorts], self._high[cohorts], self._sizes[cohorts]
+        joint = self._loss(np.minimum(low, codes), np.maximum(high, codes))
+        return np.asarray((sizes + 1) * joint - sizes * self._loss(low, high))
+
+    def _nearest_fit(self, c: int) -> tuple[float, int, int] | None:
+        """The unplaced row that joins a cohort at least cost and keeps everyone safe, with the cost and the cohort."""
+        rows = self.waiting
+        if not len(rows):
+            return None
+        cost = self._added_loss(rows, np.array([c]))
+        tried = set[int]()
+        for at in np.argsort(cost, kind="stable"):
+            if cost[at] > self._limit:
+                return None
+            row = int(rows[at])
+            if self._numbers[row] in tried:
+                continue  # whether a newcomer fits depends on the value alone
+            tried.add(self._numbers[row])
+            if self._fits(row, c):
+                return float(cost[at]), c, row
+        return None
+
+    # ---- placing --------------------------------------------------------------------------------
+
+    def _add_nearest(self, cohorts: Sequence[int], lacks: Callable[[int], bool]) -> None:
+        """Add the nearest row that fits to every cohort that lacks one, the cheapest first, again and again."""
+        heap = [found for c in cohorts if (found := self._nearest_fit(c)) is not None]
+        heapq.heapify(heap)
+        while heap:
+            _, c, row = heapq.heappop(heap)
+            if not lacks(c):
+                continue
+            if self.cohort_of_row[row] < 0:
+                self._join(row, c)
+            if lacks(c) and (found := self._nearest_fit(c)) is not None:
+                heapq.heappush(heap, found)
+
+    def _join_nearest(self) -> None:
+        """Let everyone else join the nearest cohort they fit, those who have one nearby first."""
+        lasting = np.flatnonzero(self._sizes)
+        rows: list[int] = self.waiting.tolist()
+        if not len(lasting):
+            return
+        near = {row: float(self._added_loss(np.array([row]), lasting).min()) for row in rows}
+        for row in sorted(rows, key=lambda row: near[row]):
+            for c in self._nearest_cohorts(row, lasting):
+                if self._fits(row, c):
+                    self._join(row, c)
+                    break
+
+    def _nearest_cohorts(self, row: int, lasting: IndexArray) -> Iterator[int]:
+        room = lasting[self._sizes[lasting] < FULL * self._k]
+        if not len(room):
+            return
+        cost = self._added_loss(np.array([row]), room)
+        for at in np.argsort(cost, kind="stable")[:TRIES]:
+            if cost[at] <= self._limit:
+                yield int(room[at])
+
+    def _let_return(self) -> None:
+        """Let people who were shown before return to their cohort if that harms neither them nor the others."""
+        for row in np.flatnonzero((self.cohort_of_row < 0) & (self._home >= 0)).tolist():
+            c = int(self._home[row])
+            near = self._sizes[c] > 0 and self._added_loss(np.array([row]), np.array([c]))[0] <= self._limit
+            if near and self._fits(row, c):
+                self._join(row, c)
+
+    def _keep_counterfeits(self, c: int) -> None:
+        """Keep leavers shown, the rarest values first, until the cohort is safe."""
+        stays = self._stays[c]
+        shown = [stay.value for stay in stays if stay.stop is None]
+        for at in sorted(self._leaving[c], key=lambda at: shown.count(stays[at].value)):
+            if self._is_safe(c):
+                return
+            stays[at] = replace(stays[at], stop=None)

@@ -1,0 +1,1 @@
+"""How a stream of records is generalized: one file per method, registered under the name a gateway gives."""

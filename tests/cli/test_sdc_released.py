@@ -1,0 +1,139 @@
+"""What `sdc apply` wrote is measured again by `sdc risk`, `check` and `report`, which know its chain."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.cli.conftest import Outcome, Run
+
+STEPS = ("--step", "additive_noise:cost,c=0.5", "--step", "pram:ward_type,keep=0.6", "--step", "local_suppression:k=3")
+
+
+@pytest.fixture
+def costs(ward: Path, schema: Path) -> tuple[Path, Path]:
+    """The ward with a sensitive cost, which three patients lack, and the type of their ward."""
+    frame = pd.read_csv(ward, dtype=str)
+    frame["cost"] = [str(100 + 13 * i) for i in range(len(frame))]
+    frame.loc[:2, "cost"] = ""
+    frame["ward_type"] = ["open", "closed", "day"] * (len(frame) // 3) + ["open"] * (len(frame) % 3)
+    frame.to_csv(ward, index=False)
+    schema.write_text(
+        schema.read_text()
+        + '[attributes.cost]\nrole = "sensitive"\ntype = "numeric"\nrange = [0, 9999]\n'
+        + '[attributes.ward_type]\nrole = "insensitive"\ntype = "categorical"\nvalues = ["open", "closed", "day"]\n'
+    )
+    return ward, schema
+
+
+@pytest.fixture
+def applied(run: Run, costs: tuple[Path, Path], tmp_path: Path) -> tuple[Path, Outcome]:
+    out = tmp_path / "out.csv"
+    done = run("sdc", "apply", costs[0], "--schema", costs[1], *STEPS, "--keep-order", "-o", out, "--json")
+    assert done.code == 0, done.err
+    return out, done
+
+
+def test_apply_reports_risks_beside_the_original(applied: tuple[Path, Outcome]) -> None:
+    found = applied[1].json
+    assert found["variables"] == {"keys": ["age", "sex", "unit"], "numbers": ["cost"], "categories": ["ward_type"]}
+    risk = found["measured"]["violations_3_sdcmicro"]
+    assert risk["modified"] == 0 < risk["original"]
+    assert found["measured"]["il2"]["original"] is None
+    (one,) = found["randomized"]
+    assert one["column"] == "ward_type"
+    assert (
+        sum(entry["before"] for entry in one["counts"]) == sum(entry["after"] for entry in one["counts"]) == found["n"]
+    )
+    assert found["steps"][0]["changed"] == {"cost": found["n"] - 3}
+    matrix = found["steps"][1]["transitions"]["ward_type"][0]["matrix"]
+    assert matrix[0] == pytest.approx([0.6, 0.2, 0.2])
+
+
+def test_the_manifest_holds_matrices_and_counts(applied: tuple[Path, Outcome]) -> None:
+    step = json.loads(Path(f"{applied[0]}.manifest.json").read_text())["provenance"]["parameters"]["steps"][1]
+    assert sum(before for before, _ in step["counts"]["ward_type"].values()) == applied[1].json["n"]
+    assert step["transitions"]["ward_type"][0]["categories"] == ["open", "closed", "day"]
+
+
+def test_the_risk_of_what_was_written(run: Run, costs: tuple[Path, Path], applied: tuple[Path, Outcome]) -> None:
+    """The identifying column is gone, some keys are '*', and the cost has left its range: the numbers are apply's."""
+    out, done = applied
+    alone = run("sdc", "risk", out, "--json")
+    assert alone.code == 0, alone.err
+    assert alone.json["keys"] == ["age", "sex", "unit"]
+    keys = pd.read_csv(out, dtype=str)[["age", "sex", "unit"]]
+    assert alone.json["silent_cells"] == int(keys.isin(["*", "[0, 110]"]).to_numpy().sum()) > 0
+    beside = run(
+        "sdc", "risk", out, "--schema", costs[1], "--original", costs[0], "--list", "2", "--threshold", "0.3", "--json"
+    )
+    assert beside.code == 0, beside.err
+    measured = done.json["measured"]
+    for k in (2, 3, 5):
+        assert beside.json["anonymity"][f"violations_{k}"] == measured[f"violations_{k}"]["modified"]
+        assert beside.json["original"]["anonymity"][f"violations_{k}"] == measured[f"violations_{k}"]["original"]
+        assert beside.json["anonymity_sdcmicro"][f"violations_{k}"] == measured[f"violations_{k}_sdcmicro"]["modified"]
+    assert beside.json["matched"] is True
+    assert len(beside.json["above_threshold"]["listed"]) == min(2, beside.json["above_threshold"]["records"])
+    assert sum(beside.json["histogram"]["records"]) == beside.json["n"]
+    shown = run("sdc", "risk", out, "--schema", costs[1], "--original", costs[0])
+    assert "modified" in shown.out
+    assert "as sdcMicro counts" in shown.out
+
+
+def test_check_agrees_with_apply(run: Run, costs: tuple[Path, Path], applied: tuple[Path, Outcome]) -> None:
+    out, done = applied
+    asked = ("--metrics", "violations_3_sdcmicro,il2")
+    found = run("check", out, "--schema", costs[1], "--original", costs[0], *asked, "--json")
+    assert found.code == 0, found.err
+    assert found.json["truthfulness"] == pytest.approx(done.json["truthfulness"])
+    assert found.json["truthfulness"] < 1
+    assert found.json["il2"] == pytest.approx(done.json["measured"]["il2"]["modified"])
+    assert found.json["violations_3_sdcmicro_original"] == done.json["measured"]["violations_3_sdcmicro"]["original"]
+    refused = run("check", out, "--schema", costs[1], *asked)
+    assert refused.code == 2
+    assert "give --original" in refused.err
+
+
+def test_the_report_knows_the_chain(
+    run: Run, costs: tuple[Path, Path], applied: tuple[Path, Outcome], tmp_path: Path
+) -> None:
+    page = tmp_path / "page.html"
+    done = run("report", "--privacy", applied[0], "--schema", costs[1], "--original", costs[0], "-o", page)
+    assert done.code == 0, done.err
+    text = page.read_text()
+    assert "Changed by the method, not generalized" in text
+    assert "Steps of the chain" in text
+    assert "Transition matrix of ward_type" in text
+    assert "changed by <code>additive_noise</code>" in text
+    assert "Published unchanged" not in text, "the cost is noise, the type of ward random, and the diagnosis guarded"
+
+
+def test_complete_drops_the_rows_that_lack_a_number(run: Run, costs: tuple[Path, Path]) -> None:
+    whole = run("sdc", "apply", costs[0], "--schema", costs[1], *STEPS, "--json").json
+    part = run("sdc", "apply", costs[0], "--schema", costs[1], *STEPS, "--complete", "--json").json
+    assert part["n"] == whole["n"] - 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--keys", "age", "--numbers", "age"], "each named once"),
+        (["--metrics", "nonsense"], "nonsense"),
+        (["--keys", "patient"], "identifying"),
+    ],
+)
+def test_bad_lists_are_refused(run: Run, costs: tuple[Path, Path], arguments: list[str], message: str) -> None:
+    done = run("sdc", "apply", costs[0], "--schema", costs[1], "--step", "local_suppression", *arguments)
+    assert done.code == 2
+    assert message in done.err
+
+
+def test_lists_are_those_of_the_manifest(run: Run, costs: tuple[Path, Path], applied: tuple[Path, Outcome]) -> None:
+    done = run("sdc", "apply", costs[0], "--schema", costs[1], "--from", f"{applied[0]}.manifest.json", "--keys", "age")
+    assert "are those of --from" in done.err
+    original = run("sdc", "risk", costs[0], "--schema", costs[1], "--original", costs[0])
+    assert "go with a released file" in original.err

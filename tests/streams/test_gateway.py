@@ -1,0 +1,260 @@
+"""A gateway from the outside: windows recounted, nothing lost or twice when it is killed, messages that do not fit."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fedanon.data.schema_toml import schema_toml
+from fedanon.errors import ConfigError, PrivacyViolationError
+from fedanon.streams.config import GatewayConfig
+from fedanon.streams.gateway import DEAD_LETTERS, Gateway, Incoming
+from fedanon.streams.ledger import Ledger, Shown
+from fedanon.streams.running import MetricsServer, SteadyClock, replay_file, run_gateway
+from fedanon.streams.sources import HttpSource
+from fedanon.streams.windows import check_windows, read_windows
+from tests.streams.recount import broken_pseudonyms, short_combinations
+from tests.streams.wards import QUASI, readings, schema
+
+METHODS = {
+    "records": 'name = "prospect"\nk = 4\ndelay = 40',
+    "people": "k = 4\ndelay = 60\nactive = 60\nepoch = 300",
+}
+
+
+def gateway_file(folder: Path, claim: str = "people", *, source: str = "", sink: str = "", top: str = "") -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / "ward.toml").write_text(schema_toml(schema()), encoding="utf-8")
+    path = folder / "gateway.toml"
+    path.write_text(
+        f'schema = "ward.toml"\nclaim = "{claim}"\ntime = "time"\n{top}\n'
+        f"[method]\n{METHODS[claim]}\n[source]\n{source}\n[sink]\nseconds = 50\n{sink}\n",
+        encoding="utf-8",
+    )
+    return path
+
+
+def write_readings(path: Path, count: int = 1500, seed: int = 0, people: int = 40) -> list[dict[str, Any]]:
+    """Readings as JSON lines; the pressure of each is its number, by which it is found again."""
+    frame = readings(seed, people, count, gap=25.0, absent=0.3)
+    frame["pressure"] = [i % 301 for i in range(len(frame))]
+    rows: list[dict[str, Any]] = json.loads(frame.to_json(orient="records"))
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return rows
+
+
+def windows(folder: Path) -> list[list[dict[str, Any]]]:
+    return [window.rows for window in read_windows(folder / "windows")]
+
+
+@pytest.mark.parametrize("claim", ["records", "people"])
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_the_windows_of_a_replay_keep_the_claim(claim: str, ending: str, tmp_path: Path) -> None:
+    config = GatewayConfig.read(gateway_file(tmp_path, claim, sink=f'format = "{ending}"'))
+    rows = write_readings(tmp_path / "in.jsonl")
+    done = replay_file(config, tmp_path / "in.jsonl").counts
+    assert done.taken == len(rows)
+    assert done.published + done.dropped == len(rows)
+    assert done.published > len(rows) / 2
+    shown = windows(tmp_path)
+    assert len(shown) == done.windows > 2
+    assert sum(map(len, shown)) == done.published
+    recount = broken_pseudonyms if claim == "people" else short_combinations
+    assert recount(shown, QUASI, 4) == 0
+    assert all(float(row["time"]) % 60 == 0 for window in shown for row in window)
+    found = check_windows(tmp_path / "windows", QUASI)
+    found.require()
+    assert (found.windows, found.rows, found.broken) == (done.windows, done.published, 0)
+
+
+def test_a_changed_or_missing_window_is_found(tmp_path: Path) -> None:
+    config = GatewayConfig.read(gateway_file(tmp_path, sink='format = "csv"'))
+    write_readings(tmp_path / "in.jsonl")
+    replay_file(config, tmp_path / "in.jsonl")
+    first, *_, last = sorted((tmp_path / "windows").glob("*.csv"))
+    lines = first.read_text(encoding="utf-8").splitlines(keepends=True)
+    first.write_text("".join([lines[0], *lines[2:]]), encoding="utf-8")
+    found = check_windows(tmp_path / "windows", QUASI)
+    assert any("is not the file its manifest describes" in fault for fault in found.faults)
+    with pytest.raises(PrivacyViolationError):
+        found.require()
+    del last
+    second = sorted((tmp_path / "windows").glob("*.manifest.json"))[1]
+    second.unlink()
+    assert any("Window 1 is missing" in fault for fault in check_windows(tmp_path / "windows", QUASI).faults)
+
+
+def test_a_short_class_is_not_written() -> None:
+    ledger = Ledger("records", 3, ["age"])
+    ledger.require([Shown({"age": "[1, 2]"}, p) for p in ("a", "b", "c")])
+    ledger.require([Shown({"age": "[1, 2]"}, "a")])
+    with pytest.raises(PrivacyViolationError, match="1 classes"):
+        ledger.require([Shown({"age": "7"}, p) for p in ("a", "b", "b")])
+
+
+def test_messages_that_do_not_fit_are_counted_and_not_quoted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    gateway = Gateway(GatewayConfig.read(gateway_file(tmp_path)))
+    good = {"patient": "SECRET", "age": 30, "unit": "renal", "time": 1.0, "pressure": 100}
+    bad: list[Any] = [
+        b"{not json SECRET",
+        b"[1, 2]",
+        {**good, "age": "SECRET"},
+        {**good, "age": 777},
+        {**good, "unit": "SECRET"},
+        {**good, "patient": ""},
+        {**good, "SECRET": 1},
+        {**good, "age": None},
+        {**good, "age": [1]},
+        {name: value for name, value in good.items() if name != "time"},
+    ]
+    acks: list[int] = []
+    gateway.take([Incoming(data, ack=lambda i=i: acks.append(i)) for i, data in enumerate([*bad, good])], 1.0)
+    assert acks == list(range(len(bad) + 1))
+    assert (gateway.counts.taken, gateway.counts.refused) == (1, len(bad))
+    assert "SECRET" not in caplog.text
+    assert "777" not in caplog.text
+    letters = (tmp_path / "state" / DEAD_LETTERS).read_text(encoding="utf-8").splitlines()
+    assert len(letters) == len(bad)
+    assert (tmp_path / "state" / DEAD_LETTERS).stat().st_mode & 0o077 == 0
+    gateway.close()
+
+
+def test_a_message_that_comes_again_is_taken_once(tmp_path: Path) -> None:
+    message = {"patient": "a", "age": 30, "unit": "renal", "time": 1.0, "pressure": 100}
+    path = gateway_file(tmp_path)
+    gateway = Gateway(GatewayConfig.read(path))
+    gateway.take([Incoming(message, may_repeat=True)] * 2, 1.0)
+    gateway.close()  # as if it had been killed: nothing but the journal
+    again = Gateway(GatewayConfig.read(path))
+    again.take([Incoming(message, may_repeat=True), Incoming({**message, "time": 2.0}, may_repeat=True)], 2.0)
+    assert (again.counts.taken, again.counts.repeated) == (2, 1)
+    again.close()
+
+
+def test_another_method_does_not_go_on_from_the_state_of_the_first(tmp_path: Path) -> None:
+    path = gateway_file(tmp_path)
+    write_readings(tmp_path / "in.jsonl", 400)
+    replay_file(GatewayConfig.read(path), tmp_path / "in.jsonl")
+    path.write_text(path.read_text(encoding="utf-8").replace("k = 4", "k = 3"), encoding="utf-8")
+    with pytest.raises(ConfigError, match="is not that of its state folder"):
+        Gateway(GatewayConfig.read(path))
+
+
+def test_the_clock_neither_goes_back_nor_jumps(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = SteadyClock(floor=time.time() + 1000)
+    first = clock()
+    assert first >= time.time() + 999
+    monkeypatch.setattr(time, "time", lambda: 0.0)
+    assert first <= clock() < first + 100
+
+
+# ---- killed at random points ---------------------------------------------------------------------
+
+
+def expected(folder: Path, claim: str, rows: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """The windows of a run that nobody disturbs, with the same key."""
+    folder.mkdir()
+    (folder / "state").mkdir()
+    (folder / "state" / "gateway.key").write_bytes((folder.parent / "killed" / "state" / "gateway.key").read_bytes())
+    (folder / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    replay_file(GatewayConfig.read(gateway_file(folder, claim, sink='format = "csv"')), folder / "in.jsonl")
+    return windows(folder)
+
+
+def kill_until_done(folder: Path, file: Path, kills: int) -> int:
+    """Run a replay that is killed again and again; how often it was before it ended."""
+    command = [sys.executable, "-m", "tests.streams.slow_replay", folder / "gateway.toml", file, kills]
+    done = subprocess.run([*map(str, command)], check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return int(done.stdout)
+
+
+@pytest.mark.parametrize("claim", ["records", "people"])
+@pytest.mark.parametrize("kills", [4, pytest.param(100, marks=pytest.mark.slow)])
+def test_nothing_is_lost_or_twice_when_it_is_killed(claim: str, kills: int, tmp_path: Path) -> None:
+    """Every kill is at a random sync, rename or publication; the windows are those of a run that nobody disturbs."""
+    folder = tmp_path / "killed"
+    gateway_file(folder, claim, sink='format = "csv"')
+    rows = write_readings(folder / "in.jsonl", 1200)
+    assert kill_until_done(folder, folder / "in.jsonl", kills) == kills
+    assert windows(folder) == expected(tmp_path / "whole", claim, rows)
+    check_windows(folder / "windows", QUASI).require()
+
+
+# ---- sources -------------------------------------------------------------------------------------
+
+
+def test_json_lines_and_csv_give_the_same_windows(tmp_path: Path) -> None:
+    rows = write_readings(tmp_path / "in.jsonl", 600)
+    with (tmp_path / "in.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    shown = []
+    for name in ("in.jsonl", "in.csv"):
+        folder = tmp_path / name.replace(".", "_")
+        (folder / "state").mkdir(parents=True)
+        (folder / "state" / "gateway.key").write_bytes(b"k" * 32)
+        replay_file(GatewayConfig.read(gateway_file(folder, sink='format = "csv"')), tmp_path / name)
+        shown.append(windows(folder))
+    assert shown[0] == shown[1]
+
+
+def post(port: int, body: Any) -> int:
+    request = urllib.request.Request(f"http://127.0.0.1:{port}/", json.dumps(body).encode(), method="POST")
+    try:
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        code = error.code
+        error.close()
+        return code
+
+
+def test_http_answers_when_the_reading_is_on_disk(tmp_path: Path) -> None:
+    gateway = Gateway(GatewayConfig.read(gateway_file(tmp_path)))
+    source = HttpSource(10, "127.0.0.1", 0)
+    metrics = MetricsServer(gateway, 0)
+    good = {"patient": "a", "age": 30, "unit": "renal", "time": 1.0, "pressure": 100}
+    answers: list[int] = []
+    sender = threading.Thread(target=lambda: answers.append(post(source.port, [good, {**good, "time": 2.0}])))
+    sender.start()
+    found: list[Incoming] = []
+    while len(found) < 2:
+        found += source.read(10, 1.0) or []
+    assert answers == [], "nothing is answered before it is taken in"
+    gateway.take(found, 1.0)
+    sender.join()
+    assert answers == [202]
+    with urllib.request.urlopen(f"http://127.0.0.1:{metrics.port}/metrics", timeout=10) as answer:
+        assert b"fedanon_stream_taken_total 2\n" in answer.read()
+    metrics.close()
+    source.close()
+    gateway.close()
+
+
+def test_http_says_no_when_there_is_no_room() -> None:
+    source = HttpSource(1, "127.0.0.1", 0)
+    source.patience = 0.2
+    assert post(source.port, [{"a": 1}, {"a": 2}]) == 503
+    source.close()
+
+
+def test_a_file_is_published_by_run_too(tmp_path: Path) -> None:
+    rows = write_readings(tmp_path / "in.jsonl", 300)
+    config = GatewayConfig.read(gateway_file(tmp_path, "records", source='kind = "file"\npath = "in.jsonl"'))
+    done = run_gateway(config, threading.Event())
+    assert done.counts.taken == len(rows)
+    assert Counter(done.counts.to_dict())["published"] > 0
+    assert done.engine.waiting == 0

@@ -1,0 +1,81 @@
+"""At length: people who leave and come back for millions of readings, recounted from the publications alone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from fedanon.streams.people import StickyClasses
+from fedanon.streams.publication import Publication, Reading
+from fedanon.streams.space import coded_columns
+from fedanon.streams.sticky import StickyEngine
+from tests.streams.wards import UNITS, schema
+
+#: readings of the long run; FEDANON_READINGS takes another number
+LENGTH = int(os.environ.get("FEDANON_READINGS", "10000000"))
+
+
+class Recount:
+    """Pseudonyms by (epoch, class) and boxes by pseudonym; only of the last epochs, as the others are over."""
+
+    def __init__(self, k: int) -> None:
+        self.k, self.violations, self.published = k, 0, 0
+        self.seen: dict[tuple[int, int], set[str]] = {}
+        self.boxes: dict[str, tuple[object, ...]] = {}
+
+    def add(self, publications: list[Publication]) -> None:
+        for publication in publications:
+            if publication.box is None:
+                continue
+            key = (publication.epoch, publication.box.label)
+            names = self.seen.setdefault(key, set())
+            names.update(publication.pseudonyms)
+            self.violations += len(names) < self.k
+            for name in publication.pseudonyms:
+                self.violations += self.boxes.setdefault(name, (key, publication.box)) != (key, publication.box)
+            self.published += len(publication.numbers)
+
+    def forget(self, epoch: int) -> None:
+        old = [key for key in self.seen if key[0] < epoch]
+        for key in old:
+            for name in self.seen.pop(key):
+                self.boxes.pop(name, None)
+
+
+def pieces(people: int, count: int, size: int) -> Iterator[list[Reading]]:
+    """Readings two seconds apart per person on average; everybody is away for stretches of hours, and ages."""
+    rng = np.random.default_rng(0)
+    age, unit = rng.integers(0, 95, people), rng.integers(0, len(UNITS), people)
+    number, now = 0, 0.0
+    until = rng.exponential(7200.0, people)
+    here = rng.random(people) < 0.7
+    while number < count:
+        due = until < now
+        here[due] = ~here[due]
+        until[due] = now + rng.exponential(np.where(here[due], 14400.0, 7200.0))
+        age[rng.integers(0, people, 1)] += rng.random() < 0.02
+        present = np.flatnonzero(here)
+        who = rng.choice(present, size).tolist()
+        piece = []
+        for i, person in enumerate(who):
+            moment = now + 60.0 * i / size
+            piece.append(Reading(number + i, f"p{person}", (float(age[person]), float(unit[person])), moment, {}))
+        now += 60.0
+        number += size
+        yield piece
+
+
+@pytest.mark.parametrize("count", [60_000, pytest.param(LENGTH, marks=pytest.mark.slow)])
+def test_no_class_is_short_and_no_pseudonym_has_two_boxes(count: int) -> None:
+    method = StickyClasses(k=5, delay=1800, active=3600, epoch=21600)
+    engine, recount = StickyEngine(method, coded_columns(schema()), key=b"long"), Recount(5)
+    size = 500 if count < 1_000_000 else 2000
+    for piece in pieces(400, count, size):
+        recount.add(engine.push(piece))
+        recount.forget(int(piece[-1].moment // method.epoch) - 1)
+    assert recount.violations == 0
+    assert recount.published > 0.5 * count
+    assert engine.people <= 400

@@ -1,0 +1,209 @@
+"""A real broker: TLS, a persistent session, a gateway that is killed, a broker that goes away and comes back."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fedanon.streams.config import GatewayConfig
+from fedanon.streams.gateway import DEAD_LETTERS
+from fedanon.streams.running import run_gateway
+from fedanon.streams.windows import check_windows
+from tests.streams.recount import short_combinations
+from tests.streams.test_gateway import gateway_file, windows, write_readings
+from tests.streams.wards import QUASI
+
+MOSQUITTO = shutil.which("mosquitto") or next((p for p in ("/usr/sbin/mosquitto",) if Path(p).exists()), None)
+pytestmark = pytest.mark.skipif(MOSQUITTO is None, reason="needs the broker mosquitto")
+mqtt = pytest.importorskip("paho.mqtt.client")
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+@contextmanager
+def broker(folder: Path, port: int, *lines: str) -> Iterator[None]:
+    """Mosquitto on loopback; what it holds survives a restart."""
+    folder.mkdir(exist_ok=True)
+    config = folder / "mosquitto.conf"
+    user = "user root\n" if os.geteuid() == 0 else ""
+    config.write_text(
+        f"{user}persistence true\npersistence_location {folder}/\nautosave_interval 1\nautosave_on_changes true\n"
+        f"max_queued_messages 0\nmax_inflight_messages 200\nlistener {port} 127.0.0.1\nallow_anonymous true\n"
+        + "\n".join(lines),
+        encoding="utf-8",
+    )
+    assert MOSQUITTO is not None
+    process = subprocess.Popen([MOSQUITTO, "-c", str(config)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        wait(lambda: is_open(port))
+        yield
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+def is_open(port: int) -> bool:
+    with socket.socket() as tried:
+        return tried.connect_ex(("127.0.0.1", port)) == 0
+
+
+def wait(done: Callable[[], bool], seconds: float = 60.0) -> None:
+    until = time.monotonic() + seconds
+    while not done():
+        assert time.monotonic() < until, "it did not happen in time"
+        time.sleep(0.05)
+
+
+def client(port: int, name: str, ca: Path | None = None, on_message: Any = None) -> Any:
+    made = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, client_id=name, clean_session=False)
+    if on_message is not None:
+        made.on_message = on_message
+        made.on_connect = lambda each, *_: each.subscribe("anonymous", qos=1)
+    if ca is not None:
+        made.tls_set(ca_certs=str(ca))
+    made.reconnect_delay_set(1, 1)
+    made.connect("127.0.0.1", port)
+    made.loop_start()
+    return made
+
+
+def end(*clients: Any) -> None:
+    for each in clients:
+        each.disconnect()
+        each.loop_stop()
+
+
+def send(sender: Any, rows: list[dict[str, Any]]) -> None:
+    for row in rows:
+        sender.publish("ward/1/vitals", json.dumps(row), qos=1).wait_for_publish(30)
+
+
+def listening(folder: Path, sender: Any) -> None:
+    """Wait until a gateway listens and has taken in what was sent: until one more message is refused.
+
+    It has subscribed then, and the broker keeps what comes while it is away.
+    """
+    marks: list[str] = []
+
+    def refused() -> bool:
+        if len(marks) < 200:
+            marks.append(f"not JSON {len(marks)} {time.monotonic()}")
+            sender.publish("ward/1/vitals", marks[-1], qos=1)
+        letters = folder / "state" / DEAD_LETTERS
+        return letters.exists() and any(mark in letters.read_text(encoding="utf-8") for mark in marks)
+
+    wait(refused)
+
+
+def configure(folder: Path, port: int, tls: str = "") -> Path:
+    path = gateway_file(
+        folder,
+        "records",
+        source='kind = "mqtt"\ntopic = "ward/+/vitals"',
+        sink='format = "csv"\nrows = 50\ntopic = "anonymous"',
+    )
+    path.write_text(path.read_text(encoding="utf-8") + f"[broker]\nport = {port}\n{tls}", encoding="utf-8")
+    return path
+
+
+class Subscriber:
+    """Leaves out publications whose number it has seen."""
+
+    def __init__(self, port: int, ca: Path | None = None) -> None:
+        self.seen: dict[int, list[dict[str, Any]]] = {}
+        self.client = client(port, "reader", ca, lambda _c, _u, message: self._take(json.loads(message.payload)))
+
+    def _take(self, publication: dict[str, Any]) -> None:
+        self.seen.setdefault(publication["publication"], publication["rows"])
+
+    @property
+    def rows(self) -> int:
+        return sum(map(len, self.seen.values()))
+
+
+def in_thread(path: Path) -> tuple[threading.Event, threading.Thread, list[Any]]:
+    stop, done = threading.Event(), list[Any]()
+    thread = threading.Thread(target=lambda: done.append(run_gateway(GatewayConfig.read(path), stop)))
+    thread.start()
+    return stop, thread, done
+
+
+def certificates(folder: Path) -> Path:
+    """A broker's certificate for 127.0.0.1, its own authority."""
+    folder.mkdir(exist_ok=True)
+    command = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=127.0.0.1"
+    extension = ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", folder / "key.pem", "-out", folder / "ca.crt"]
+    subprocess.run(["openssl", *command.split(), *map(str, extension)], check=True, capture_output=True)
+    return folder / "ca.crt"
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl")
+def test_readings_come_and_leave_over_tls(tmp_path: Path) -> None:
+    port, ca = free_port(), certificates(tmp_path / "broker")
+    rows = write_readings(tmp_path / "in.jsonl", 300)
+    path = configure(tmp_path / "gateway", port, f'tls = true\nca = "{ca}"')
+    with broker(tmp_path / "broker", port, f"certfile {ca}", f"keyfile {ca.with_name('key.pem')}"):
+        reader = Subscriber(port, ca)
+        stop, thread, done = in_thread(path)
+        sender = client(port, "sender", ca)
+        listening(tmp_path / "gateway", sender)
+        send(sender, rows)
+        listening(tmp_path / "gateway", sender)
+        stop.set()
+        thread.join()
+        (gateway,) = done
+        wait(lambda: reader.rows == gateway.counts.published)
+        end(sender, reader.client)
+    assert gateway.counts.taken == len(rows)
+    assert gateway.counts.refused >= 1
+    shown = [reader.seen[number] for number in sorted(reader.seen)]
+    assert short_combinations(shown, QUASI, 4) == 0
+
+
+def test_nothing_is_lost_when_gateway_and_broker_go_away_and_come_back(tmp_path: Path) -> None:
+    port = free_port()
+    rows = write_readings(tmp_path / "in.jsonl", 400)
+    path = configure(tmp_path / "gateway", port)
+    command = [sys.executable, "-m", "fedanon.cli", "stream", "run", str(path)]
+    with broker(tmp_path / "broker", port):
+        reader, sender = Subscriber(port), client(port, "sender")
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as gateway:
+            try:
+                listening(tmp_path / "gateway", sender)
+                send(sender, rows[:150])
+                wait(lambda: reader.rows > 50)
+            finally:
+                gateway.send_signal(signal.SIGKILL)
+        send(sender, rows[150:250])
+    stop, thread, done = in_thread(path)
+    with broker(tmp_path / "broker", port):
+        wait(lambda: bool(reader.client.is_connected() and sender.is_connected()))
+        send(sender, rows[250:])
+        listening(tmp_path / "gateway", sender)
+        stop.set()
+        thread.join()
+        (last,) = done
+        wait(lambda: reader.rows == last.counts.published)
+        end(sender, reader.client)
+    assert last.counts.taken == len(rows)
+    assert sorted(reader.seen) == list(range(last.counts.publications))
+    written = [row for window in windows(tmp_path / "gateway") for row in window]
+    assert len(written) >= last.counts.published - 50
+    check_windows(tmp_path / "gateway" / "windows", QUASI).require()
