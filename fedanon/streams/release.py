@@ -77,7 +77,7 @@ class _StreamClaim:
 
 
 class RecordsClaim(_StreamClaim):
-    """At every moment, every published combination of cells was published for at least k people, and keeps the models."""
+    """At every moment, every published combination of cells is of at least k people, and keeps the models."""
 
     kind = "records"
 
