@@ -17,6 +17,7 @@ from fedanon.fields import warn_renamed
 if TYPE_CHECKING:
     import pandas as pd
 
+    from fedanon.harness.checking import ExperimentCheck
     from fedanon.harness.experiment import Experiment
     from fedanon.harness.runner import Run
 
@@ -246,6 +247,61 @@ def diff(
         console().print(f"{what}.")
     if differs.any():
         raise typer.Exit(1)
+
+
+@app.command()
+def check(
+    files: Annotated[list[Path] | None, typer.Argument(help="Experiments (TOML).")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Every experiment of --folder.")] = False,
+    folder: Annotated[Path, typer.Option(help="Where --all looks.")] = Path("experiments"),
+    write: Annotated[
+        bool, typer.Option("--write", help="Store findings and comparison as the file states them now.")
+    ] = False,
+    as_json: options.Json = False,
+) -> None:
+    """Evaluate every finding and every published number on the stored results; code 4 if one does not hold."""
+    from fedanon.harness.checking import check_experiment
+    from fedanon.harness.experiment import read_experiment
+    from fedanon.harness.result_set import refresh_findings
+
+    chosen = sorted(folder.glob("*.toml")) if everything else files or []
+    if not chosen:
+        raise ConfigError("Name experiments (TOML), or give --all.")
+    checks = []
+    for file in chosen:
+        experiment, results = read_experiment(file), _results_folder(file, None)
+        if not results.exists() and everything:
+            continue  # one that is only run, such as that of the tests
+        checks.append(check_experiment(experiment, results))
+        if write:
+            refresh_findings(experiment, results)
+    if as_json:
+        print_json([one.to_dict() for one in checks])
+    else:
+        _print_checks(checks)
+    if not all(one.holds for one in checks):
+        raise typer.Exit(4)  # as for a promise that does not hold
+
+
+def _print_checks(checks: list[ExperimentCheck]) -> None:
+    rows = []
+    for one in checks:
+        held = f"{sum(f.holds for f in one.findings)} of {len(one.findings)}"
+        numbers = [sum(getattr(p, name) for p in one.published) for name in ("reproduced", "differ", "not_run")]
+        rows.append([one.name, held, *(numbers if one.published else ["", "", ""]), f"{one.finished} of {one.cells}"])
+    columns = ["experiment", "findings that hold", "reproduced", "differ", "not run", "cells"]
+    print_table("Findings and published numbers", columns, rows)
+    out = console()
+    for one in checks:
+        for finding in one.findings:
+            if not finding.holds:
+                out.print(f"{one.name}: does not hold: {finding.text}\n  {'; '.join(finding.failed)}", markup=False)
+        for published in one.published:
+            if published.differ:
+                reason = published.why if published.holds else f"{published.expected_to_differ} are explained"
+                out.print(f"{one.name}: {published.differ} of {published.metric} differ: {reason}", markup=False)
+            elif not published.holds:
+                out.print(f"{one.name}: {published.metric} agrees everywhere, but its file says otherwise.", markup=False)
 
 
 def print_frame(title: str, frame: pd.DataFrame) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -106,12 +106,16 @@ class Published:
     source : where the numbers come from.
     table : coordinates and metrics, one row per place.
     tolerances : by metric; a metric without one is shown but not judged.
+    differs : by metric, how many of ours are known to be off by more than that.
+    why : the reason, or that none was found.
     """
 
     grid: str
     source: str
     table: pd.DataFrame
     tolerances: Mapping[str, Tolerance]
+    differs: Mapping[str, int] = field(default_factory=dict)
+    why: str = ""
 
     @property
     def coordinates(self) -> list[str]:
@@ -135,10 +139,14 @@ def read_published(entry: Mapping[str, Any], folder: Path) -> Published:
     except (OSError, ValueError):
         raise ConfigError(f"the published table {entry['file']} cannot be read.") from None
     tolerances = {name: _tolerance(name, value) for name, value in entry.get("tolerance", {}).items()}
-    unknown = sorted(set(tolerances) - set(table.columns))
+    differs = {str(name): int(number) for name, number in entry.get("differs", {}).items()}
+    why = " ".join(str(entry.get("why", "")).split())
+    if differs and not why:
+        raise ConfigError(f"the published table {entry['file']} says how many numbers differ; say why, too.")
+    unknown = sorted((set(tolerances) | set(differs)) - set(table.columns))
     if unknown:
         raise ConfigError(f"the published table {entry['file']} has no column {', '.join(unknown)}.")
-    return Published(entry["grid"], entry["source"], table, tolerances)
+    return Published(entry["grid"], entry["source"], table, tolerances, differs, why)
 
 
 def _tolerance(name: str, value: Any) -> Tolerance:

@@ -15,13 +15,14 @@ from fedanon.errors import ConfigError, DataError
 from fedanon.fields import build, default_of, with_current_names
 from fedanon.harness.cells import Cell
 from fedanon.harness.comparison import Published, read_published
+from fedanon.harness.findings import Finding, read_finding, read_remark
 from fedanon.harness.own_data import with_source, without_places
 from fedanon.harness.tasks import TASKS
 from fedanon.harness.tasks.base import MethodTask, Task
 from fedanon.sdc.methods.base import Perturbative
 from fedanon.sdc.sweeps import combinations, grid_entries
 
-KEYS = frozenset({"title", "about", "baseline", "findings", "defaults", "grid", "published"})
+KEYS = frozenset({"title", "about", "baseline", "finding", "remarks", "defaults", "grid", "published"})
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,8 @@ class Experiment:
     name : the file's name without its ending.
     title, about : what it is, for people.
     baseline : label of the method the others are compared with, seed by seed; empty if there is none.
-    findings : what its numbers mean, sentences for the report.
+    findings : what its numbers say: sentences that are computed and checked.
+    remarks : sentences that explain and state no number.
     cells : everything to be computed, in the order of the file.
     published : numbers of others to stand beside ours.
     text : the file itself.
@@ -43,7 +45,8 @@ class Experiment:
     title: str
     about: str
     baseline: str
-    findings: tuple[str, ...]
+    findings: tuple[Finding, ...]
+    remarks: tuple[str, ...]
     cells: tuple[Cell, ...]
     published: tuple[Published, ...] = field(default=())
     text: str = ""
@@ -79,6 +82,7 @@ def parse_experiment(text: str, *, name: str, folder: Path) -> Experiment:
 
 
 def _experiment(content: dict[str, Any], text: str, name: str, folder: Path) -> Experiment:
+    remarks = content.get("remarks", content.pop("findings", []))  # sentences of a file of version 0.1
     unknown = sorted(set(content) - KEYS)
     if unknown:
         raise ConfigError(f"unknown key {', '.join(unknown)}. Known: {', '.join(sorted(KEYS))}.")
@@ -98,7 +102,8 @@ def _experiment(content: dict[str, Any], text: str, name: str, folder: Path) -> 
         title=str(content.get("title", name)),
         about=str(content.get("about", "")).strip(),
         baseline=str(content.get("baseline", "")),
-        findings=tuple(str(finding).strip() for finding in content.get("findings", [])),
+        findings=tuple(read_finding(entry) for entry in content.get("finding", [])),
+        remarks=tuple(read_remark(str(remark)) for remark in remarks),
         cells=tuple(cell for grid in grids for cell in expand({**defaults, **grid}, folder)),
         published=published,
         text=without_places(text, [defaults, *grids]),

@@ -24,6 +24,7 @@ from fedanon.errors import DataError
 from fedanon.harness.cells import Cell, CellStore, StoredCell
 from fedanon.harness.comparison import with_published
 from fedanon.harness.experiment import Experiment
+from fedanon.harness.findings import evaluate_findings
 from fedanon.harness.frames import curves_frame, results_frame
 from fedanon.harness.provenance import code_hash, machine, versions
 from fedanon.io.atomic import atomic_write
@@ -87,6 +88,35 @@ def write_results(
     comparison = with_published(results, experiment.published) if len(results) else pd.DataFrame()
     _write_csv(folder / "comparison.csv", comparison)
     manifest = _manifest(experiment, finished, failures) | {"run": run or _earlier_run(folder)}
+    manifest["findings"] = said_by(experiment, results, comparison)
+    atomic_write(folder / MANIFEST, json.dumps(manifest, indent=2) + "\n")
+
+
+def said_by(experiment: Experiment, results: pd.DataFrame, comparison: pd.DataFrame) -> list[dict[str, Any]]:
+    """The findings of an experiment with the numbers of its results."""
+    found = evaluate_findings(experiment.findings, results, comparison, experiment.baseline)
+    return [one.to_dict() for one in found]
+
+
+def refresh_findings(experiment: Experiment, folder: Path) -> None:
+    """Compare stored results with what the experiment's file says now, without computing a cell again.
+
+    Raises
+    ------
+    DataError
+        If the file asks for other cells than those that are stored.
+    """
+    found = read_results(folder)
+    wanted = {cell.key for cell in experiment.cells}
+    there = set(found.results["cell"]) if len(found.results) else set()
+    if not there <= wanted:
+        raise DataError(f"{len(there - wanted)} stored cells of {experiment.name} are no cells of its file; run it.")
+    comparison = with_published(found.results, experiment.published) if len(found.results) else pd.DataFrame()
+    _write_csv(folder / "comparison.csv", comparison)
+    text = {"config": experiment.text, "config_sha256": hashlib.sha256(experiment.text.encode()).hexdigest()}
+    said = {"findings": said_by(experiment, found.results, comparison), "remarks": list(experiment.remarks)}
+    names = {"title": experiment.title, "about": experiment.about, "baseline": experiment.baseline}
+    manifest = found.manifest | names | said | text | {"cells": len(wanted), "finished": len(there)}
     atomic_write(folder / MANIFEST, json.dumps(manifest, indent=2) + "\n")
 
 
@@ -101,6 +131,7 @@ def _manifest(
     experiment: Experiment, finished: list[tuple[Cell, StoredCell]], failures: Mapping[str, str]
 ) -> dict[str, Any]:
     cells = {cell.key: cell for cell in experiment.cells}
+    codes = Counter(found.code for _, found in finished)
     data: dict[str, str] = {}
     for cell in experiment.cells:
         data |= cell.task.data_hashes()
@@ -109,11 +140,13 @@ def _manifest(
         "title": experiment.title,
         "about": experiment.about,
         "baseline": experiment.baseline,
-        "findings": list(experiment.findings),
+        "findings": [],
+        "remarks": list(experiment.remarks),
         "config": experiment.text,
         "config_sha256": hashlib.sha256(experiment.text.encode()).hexdigest(),
         "versions": versions(),
-        "code": dict(Counter(found.code for _, found in finished)) or {code_hash(): 0},
+        "code": dict(codes) or {code_hash(): 0},
+        "cell_code": {code: sorted({cell.key for cell, f in finished if f.code == code}) for code in codes},
         "data": data,
         "seeds": sorted({cell.task.seed for cell in experiment.cells}),
         "machine": machine(),

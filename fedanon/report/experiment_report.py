@@ -84,8 +84,13 @@ def _sections(found: ResultSet, prefix: str) -> list[Block]:
 
 def _findings(found: ResultSet, results: pd.DataFrame) -> list[Block]:
     blocks: list[Block] = []
-    if found.manifest["findings"]:
-        blocks.append(Note("Findings", tuple(found.manifest["findings"]), "finding"))
+    said = found.manifest["findings"]
+    holding = [one["text"] for one in said if one["holds"]] + found.manifest.get("remarks", [])
+    broken = [one["text"] for one in said if not one["holds"]]
+    if broken:
+        blocks.append(Note("Stated, but not so in these results", tuple(broken), "alarm"))
+    if holding:
+        blocks.append(Note("Findings", tuple(holding), "finding"))
     baseline = str(found.manifest["baseline"])
     grids = [frame for _, frame in results.groupby("grid", sort=False)] if len(results) else []
     read = [sentence for frame in grids for sentence in _read(frame, baseline)][:8]

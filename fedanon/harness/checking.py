@@ -1,0 +1,104 @@
+"""Does what an experiment states follow from its stored results: every finding, and every published number beside ours?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from fedanon.harness.comparison import Published, with_published
+from fedanon.harness.experiment import Experiment
+from fedanon.harness.findings import Evaluated, evaluate_findings
+from fedanon.harness.provenance import code_hash
+from fedanon.harness.result_set import read_results
+
+
+@dataclass(frozen=True)
+class PublishedCheck:
+    """How the judged numbers of one published table stand to ours."""
+
+    source: str
+    metric: str
+    reproduced: int
+    differ: int
+    not_run: int
+    expected_to_differ: int
+    why: str
+
+    @property
+    def holds(self) -> bool:
+        """Whether as many differ as the experiment's file says."""
+        return self.differ == self.expected_to_differ
+
+
+@dataclass(frozen=True)
+class ExperimentCheck:
+    """What became of everything that an experiment states; ``missing`` says why nothing could be looked at."""
+
+    name: str
+    findings: tuple[Evaluated, ...] = ()
+    published: tuple[PublishedCheck, ...] = ()
+    cells: int = 0
+    finished: int = 0
+    #: finished cells that other code than this computed; None where that was not recorded
+    stale: int | None = None
+    missing: str = ""
+
+    @property
+    def holds(self) -> bool:
+        """Whether all of it follows from the results."""
+        return not self.missing and all(one.holds for one in (*self.findings, *self.published))
+
+    def to_dict(self) -> dict[str, Any]:
+        """For a program."""
+        return {
+            "experiment": self.name,
+            "holds": self.holds,
+            "missing": self.missing,
+            "cells": self.cells,
+            "finished": self.finished,
+            "stale": self.stale,
+            "findings": [one.to_dict() for one in self.findings],
+            "published": [vars(one) | {"holds": one.holds} for one in self.published],
+        }
+
+
+def check_experiment(experiment: Experiment, folder: Path) -> ExperimentCheck:
+    """Evaluate every finding and every published number on the stored results of an experiment.
+
+    Raises
+    ------
+    DataError
+        If the folder holds no results.
+    """
+    found = read_results(folder)
+    comparison = with_published(found.results, experiment.published) if experiment.published else pd.DataFrame()
+    codes = found.manifest.get("cell_code")
+    stale = None if codes is None else sum(len(keys) for code, keys in codes.items() if code != code_hash())
+    return ExperimentCheck(
+        experiment.name,
+        tuple(evaluate_findings(experiment.findings, found.results, comparison, experiment.baseline)),
+        tuple(check for entry in experiment.published for check in _judge(entry, found.results)),
+        # by the manifest: the names of cells hold hashes of data that a reader may not have
+        int(found.manifest["cells"]),
+        int(found.manifest["finished"]),
+        stale,
+    )
+
+
+def _judge(published: Published, results: pd.DataFrame) -> list[PublishedCheck]:
+    table = with_published(results, [published])
+    checks = []
+    for metric in published.tolerances:
+        rows = table[table["measure"] == metric]
+        counts = Counter("not run" if pd.isna(ours) else bool(ok) for ours, ok in zip(rows["ours"], rows["within"], strict=True))
+        expected = published.differs.get(metric, 0)
+        checks.append(
+            PublishedCheck(
+                published.source, metric, counts[True], counts[False], counts["not run"], expected, published.why
+            )
+        )
+    return checks
