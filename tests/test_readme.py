@@ -19,7 +19,7 @@ TABLES = [
     found
     for file in ("README.md", "experiments/README.md")
     for found in re.findall(
-        r"<!-- (fedanon experiment show .*?) -->\n(.*?)<!-- end -->",
+        r"<!-- (fedanon experiment (?:show|summary) .*?) -->\n(.*?)<!-- end -->",
         (ROOT / file).read_text(encoding="utf-8"),
         flags=re.DOTALL,
     )

@@ -10,7 +10,7 @@ import typer
 
 from fedanon.cli import options
 from fedanon.cli.audit import AuditFile, audited
-from fedanon.cli.output import console, print_json, print_markdown, print_table
+from fedanon.cli.output import console, print_json, print_lines, print_markdown, print_table
 from fedanon.errors import ConfigError
 from fedanon.fields import warn_renamed
 
@@ -283,6 +283,32 @@ def check(
         raise typer.Exit(4)  # as for a promise that does not hold
 
 
+@app.command()
+def summary(
+    folder: Annotated[Path, typer.Argument(help="Folder with experiments.")] = Path("experiments"),
+    name: Annotated[str | None, typer.Option(help="Only what this experiment found.")] = None,
+) -> None:
+    """Markdown: all experiments in a table, or what one of them found, both from stored results."""
+    from fedanon.harness.checking import check_experiment
+    from fedanon.harness.experiment import read_experiment
+
+    if name is not None:
+        experiment = read_experiment(folder / f"{name}.toml")
+        found = check_experiment(experiment, _results_folder(folder / f"{name}.toml", None))
+        print_lines(f"- {text}" for text in [*(one.text for one in found.findings), *experiment.remarks])
+        return
+    rows = []
+    for file in sorted(folder.glob("*.toml")):
+        experiment, results = read_experiment(file), _results_folder(file, None)
+        if results.exists():
+            found = check_experiment(experiment, results)
+            met, judged = (sum(p.reproduced for p in found.published), sum(p.judged for p in found.published))
+            rows.append(
+                [f"`{experiment.name}`", experiment.title, found.finished, f"{met} of {judged}" if judged else ""]
+            )
+    print_markdown(["experiment", "what", "cells", "published numbers within tolerance"], rows)
+
+
 def _print_checks(checks: list[ExperimentCheck]) -> None:
     rows = []
     for one in checks:
@@ -301,7 +327,9 @@ def _print_checks(checks: list[ExperimentCheck]) -> None:
                 reason = published.why if published.holds else f"{published.expected_to_differ} are explained"
                 out.print(f"{one.name}: {published.differ} of {published.metric} differ: {reason}", markup=False)
             elif not published.holds:
-                out.print(f"{one.name}: {published.metric} agrees everywhere, but its file says otherwise.", markup=False)
+                out.print(
+                    f"{one.name}: {published.metric} agrees everywhere, but its file says otherwise.", markup=False
+                )
 
 
 def print_frame(title: str, frame: pd.DataFrame) -> None:

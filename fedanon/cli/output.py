@@ -71,6 +71,11 @@ def print_markdown(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Non
     sys.stdout.writelines(f"| {' | '.join(line)} |\n" for line in lines)
 
 
+def print_lines(lines: Iterable[str]) -> None:
+    """Lines as they are, however long."""
+    sys.stdout.writelines(f"{line}\n" for line in lines)
+
+
 def console(*, stderr: bool = False) -> Any:
     """A console as wide as the terminal, or wide enough for a table where output goes to a file."""
     from rich.console import Console

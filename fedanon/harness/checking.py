@@ -1,4 +1,4 @@
-"""Does what an experiment states follow from its stored results: every finding, and every published number beside ours?"""
+"""Whether what an experiment states follows from its stored results: its findings, published numbers beside ours."""
 
 from __future__ import annotations
 
@@ -29,6 +29,11 @@ class PublishedCheck:
     why: str
 
     @property
+    def judged(self) -> int:
+        """Numbers for which a tolerance is stated."""
+        return self.reproduced + self.differ + self.not_run
+
+    @property
     def holds(self) -> bool:
         """Whether as many differ as the experiment's file says."""
         return self.differ == self.expected_to_differ
@@ -36,7 +41,7 @@ class PublishedCheck:
 
 @dataclass(frozen=True)
 class ExperimentCheck:
-    """What became of everything that an experiment states; ``missing`` says why nothing could be looked at."""
+    """What became of everything that an experiment states."""
 
     name: str
     findings: tuple[Evaluated, ...] = ()
@@ -45,19 +50,17 @@ class ExperimentCheck:
     finished: int = 0
     #: finished cells that other code than this computed; None where that was not recorded
     stale: int | None = None
-    missing: str = ""
 
     @property
     def holds(self) -> bool:
         """Whether all of it follows from the results."""
-        return not self.missing and all(one.holds for one in (*self.findings, *self.published))
+        return all(one.holds for one in self.findings) and all(one.holds for one in self.published)
 
     def to_dict(self) -> dict[str, Any]:
         """For a program."""
         return {
             "experiment": self.name,
             "holds": self.holds,
-            "missing": self.missing,
             "cells": self.cells,
             "finished": self.finished,
             "stale": self.stale,
@@ -81,7 +84,7 @@ def check_experiment(experiment: Experiment, folder: Path) -> ExperimentCheck:
     return ExperimentCheck(
         experiment.name,
         tuple(evaluate_findings(experiment.findings, found.results, comparison, experiment.baseline)),
-        tuple(check for entry in experiment.published for check in _judge(entry, found.results)),
+        tuple(check for entry in experiment.published for check in _judge(entry, comparison)),
         # by the manifest: the names of cells hold hashes of data that a reader may not have
         int(found.manifest["cells"]),
         int(found.manifest["finished"]),
@@ -89,12 +92,14 @@ def check_experiment(experiment: Experiment, folder: Path) -> ExperimentCheck:
     )
 
 
-def _judge(published: Published, results: pd.DataFrame) -> list[PublishedCheck]:
-    table = with_published(results, [published])
+def _judge(published: Published, comparison: pd.DataFrame) -> list[PublishedCheck]:
+    table = comparison[(comparison["source"] == published.source) & (comparison["grid"] == published.grid)]
     checks = []
     for metric in published.tolerances:
         rows = table[table["measure"] == metric]
-        counts = Counter("not run" if pd.isna(ours) else bool(ok) for ours, ok in zip(rows["ours"], rows["within"], strict=True))
+        counts = Counter(
+            "not run" if pd.isna(ours) else bool(ok) for ours, ok in zip(rows["ours"], rows["within"], strict=True)
+        )
         expected = published.differs.get(metric, 0)
         checks.append(
             PublishedCheck(

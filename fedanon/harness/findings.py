@@ -1,4 +1,4 @@
-"""Findings: sentences about an experiment whose every number is computed from its results, and whose relations are checked.
+"""Findings: sentences about an experiment whose numbers are computed from its results and whose relations are checked.
 
 A finding of a TOML file is a text with expressions in braces, names for intermediate values, and relations that must
 hold::
@@ -242,7 +242,7 @@ def _open_places(table: pd.DataFrame, column: str, where: Mapping[str, Any]) -> 
     """The coordinates that the question leaves open; a label stands for its method and settings where it can."""
     fixed = {name for name, value in where.items() if not isinstance(value, list)}
     beside = {*NUMBERS, *WITHIN, *COLUMNS, "half", column} - ({"seed"} if column == "value" else set())
-    found = [n for n in table.columns if n not in beside | fixed and table[n].nunique(dropna=False) > 1]
+    found = [n for n in table.columns if n not in beside | fixed and len(table[n].unique()) > 1]
     if "label" in table.columns:
         shorter = [n for n in found if n not in ("method", "settings")]
         if shorter and not table.duplicated(shorter).any():
@@ -298,6 +298,14 @@ def without(values: pd.Series, *texts: str) -> pd.Series:
     return values.set_axis(named).sort_index()
 
 
+def over(values: pd.Series, level: str | list[str], how: str) -> pd.Series:
+    """The least, largest, mean or median number of each place when all other coordinates are left out."""
+    if how not in ("min", "max", "mean", "median"):
+        raise ConfigError("over takes min, max, mean or median")
+    reduced: pd.Series = getattr(values.groupby(level=level, dropna=False), how)()
+    return reduced.sort_index()
+
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "count": lambda condition: int(np.sum(condition)),
     "size": lambda values: int(np.size(values)),
@@ -315,9 +323,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "first": lambda condition: condition.index[condition.to_numpy(dtype=bool)][0],
     "listed": listed,
     "without": without,
-    "over": lambda values, level, how: getattr(values.groupby(level=level, dropna=False), _REDUCE[how])().sort_index(),
+    "over": over,
 }
-_REDUCE = {"min": "min", "max": "max", "mean": "mean", "median": "median"}
 OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -358,8 +365,10 @@ def _check(node: ast.expr, names: set[str]) -> None:
             raise ConfigError(f"'{ast.unparse(node)}' is more than an expression of a finding may be")
 
 
-_ALLOWED = (ast.Constant, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.List, ast.keyword, ast.Load)
-_ALLOWED += (ast.And, ast.Or)  # type: ignore[assignment]
+_ALLOWED = (
+    *(ast.Constant, ast.List, ast.Load, ast.keyword),
+    *(ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.And, ast.Or, ast.Compare),
+)
 
 
 def _value(node: ast.AST, names: Mapping[str, Any], numbers: Numbers) -> Any:
@@ -384,9 +393,7 @@ def _value(node: ast.AST, names: Mapping[str, Any], numbers: Numbers) -> Any:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
         function = getattr(numbers, node.func.id) if node.func.id in ASKED else FUNCTIONS[node.func.id]
         try:
-            return function(
-                *(value(part) for part in node.args), **{str(k.arg): value(k.value) for k in node.keywords}
-            )
+            return function(*(value(part) for part in node.args), **{str(k.arg): value(k.value) for k in node.keywords})
         except (TypeError, ValueError, AttributeError, KeyError) as error:
             raise ConfigError(f"{node.func.id} does not take what it is given ({type(error).__name__})") from None
     raise ConfigError(f"'{ast.unparse(node)}' is more than an expression of a finding may be")

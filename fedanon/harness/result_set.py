@@ -99,25 +99,13 @@ def said_by(experiment: Experiment, results: pd.DataFrame, comparison: pd.DataFr
 
 
 def refresh_findings(experiment: Experiment, folder: Path) -> None:
-    """Compare stored results with what the experiment's file says now, without computing a cell again.
-
-    Raises
-    ------
-    DataError
-        If the file asks for other cells than those that are stored.
-    """
+    """State and compare stored results as the experiment's file does now; the cells, and what ran them, stay."""
     found = read_results(folder)
-    wanted = {cell.key for cell in experiment.cells}
-    there = set(found.results["cell"]) if len(found.results) else set()
-    if not there <= wanted:
-        raise DataError(f"{len(there - wanted)} stored cells of {experiment.name} are no cells of its file; run it.")
     comparison = with_published(found.results, experiment.published) if len(found.results) else pd.DataFrame()
     _write_csv(folder / "comparison.csv", comparison)
-    text = {"config": experiment.text, "config_sha256": hashlib.sha256(experiment.text.encode()).hexdigest()}
     said = {"findings": said_by(experiment, found.results, comparison), "remarks": list(experiment.remarks)}
     names = {"title": experiment.title, "about": experiment.about, "baseline": experiment.baseline}
-    manifest = found.manifest | names | said | text | {"cells": len(wanted), "finished": len(there)}
-    atomic_write(folder / MANIFEST, json.dumps(manifest, indent=2) + "\n")
+    atomic_write(folder / MANIFEST, json.dumps(found.manifest | names | said, indent=2) + "\n")
 
 
 def _earlier_run(folder: Path) -> dict[str, Any]:

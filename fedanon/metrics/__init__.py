@@ -29,7 +29,15 @@ if TYPE_CHECKING:
         suppressed_share,
         truthfulness,
     )
-    from fedanon.metrics.linkage import dld, linkage_expected, linkage_expected_share, linkage_first, linkage_thesis
+    from fedanon.metrics.linkage import (
+        dld,
+        linkage_expected,
+        linkage_expected_share,
+        linkage_first,
+        linkage_raw_euclidean,
+        linkage_raw_manhattan,
+        linkage_thesis,
+    )
     from fedanon.metrics.risk import (
         average_class_size,
         classes,
@@ -58,6 +66,8 @@ else:
             "linkage_expected": "fedanon.metrics.linkage",
             "linkage_expected_share": "fedanon.metrics.linkage",
             "linkage_first": "fedanon.metrics.linkage",
+            "linkage_raw_euclidean": "fedanon.metrics.linkage",
+            "linkage_raw_manhattan": "fedanon.metrics.linkage",
             "linkage_thesis": "fedanon.metrics.linkage",
             "marketer_risk": "fedanon.metrics.risk",
             "metric": "fedanon.metrics.base",
@@ -92,6 +102,8 @@ __all__ = [
     "linkage_expected",
     "linkage_expected_share",
     "linkage_first",
+    "linkage_raw_euclidean",
+    "linkage_raw_manhattan",
     "linkage_thesis",
     "marketer_risk",
     "metric",

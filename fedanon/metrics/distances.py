@@ -39,6 +39,17 @@ def thesis_distances(cells: Cells, column: CodedColumn) -> FloatArray:
     return record_distances(cells, column)
 
 
+def raw_distances(cells: Cells, column: CodedColumn) -> FloatArray:
+    """|v1 - v2| in the unit of the column; summed over numeric columns, the Manhattan distance of raw records."""
+    assert isinstance(column.attribute, Numeric)
+    return _gaps(positions(cells), column)
+
+
+def squared_raw_distances(cells: Cells, column: CodedColumn) -> FloatArray:
+    """The square of :func:`raw_distances`: summed over columns, it orders records as their Euclidean distance does."""
+    return np.square(raw_distances(cells, column))
+
+
 def standard_deviation(values: FloatArray) -> float:
     """Standard deviation of the values that are there; 1 if they do not vary."""
     known = values[~np.isnan(values)]

@@ -16,7 +16,14 @@ from fedanon.data.groups import Groups
 from fedanon.data.schema import Numeric
 from fedanon.data.table import CodedColumn, Table
 from fedanon.metrics.base import metric
-from fedanon.metrics.distances import Distances, record_distances, standard_deviation, thesis_distances
+from fedanon.metrics.distances import (
+    Distances,
+    raw_distances,
+    record_distances,
+    squared_raw_distances,
+    standard_deviation,
+    thesis_distances,
+)
 from fedanon.metrics.nearest import link_chances
 from fedanon.metrics.published import positions
 from fedanon.release.release import Release
@@ -57,6 +64,24 @@ def linkage_first(table: Table, release: Release) -> float:
 def linkage_thesis(table: Table, release: Release) -> float:
     """:func:`linkage_first` with the thesis's whole-numbered midpoints (Appendix A of its specification)."""
     return np.nan if release.has_pseudonyms else link(table, release, thesis_distances).first_hits
+
+
+@metric("linkage_raw_euclidean", title="Linked records, raw Euclidean", better="lower")
+def linkage_raw_euclidean(table: Table, release: Release) -> float:
+    """:func:`linkage_expected` by the Euclidean distance of raw numbers (thesis, 6.1.3); numeric tables only."""
+    return _link_raw(table, release, squared_raw_distances)
+
+
+@metric("linkage_raw_manhattan", title="Linked records, raw Manhattan", better="lower")
+def linkage_raw_manhattan(table: Table, release: Release) -> float:
+    """:func:`linkage_expected` by the Manhattan distance of raw numbers; numeric tables only."""
+    return _link_raw(table, release, raw_distances)
+
+
+def _link_raw(table: Table, release: Release, distances: Distances) -> float:
+    if release.has_pseudonyms or not all(isinstance(column.attribute, Numeric) for column in table.columns):
+        return np.nan
+    return link(table, release, distances).expected
 
 
 @metric("dld", title="DLD", better="lower")

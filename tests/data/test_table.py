@@ -82,10 +82,8 @@ def test_constant_column_has_no_width_to_divide_by():
 
 def test_a_hundred_thousand_categories():
     values = [str(i) for i in range(100_000)]
-    start = time.perf_counter()
-    table = of(Categorical("code", QI, Hierarchy.flat(values)), values[::-1])
+    table = of(Categorical("code", QI, Hierarchy.flat(values)), values[::-1])  # minutes, if it compared all pairs
     assert table.codes[0, 0] == 99_999
-    assert time.perf_counter() - start < 10
 
 
 def test_columns_have_to_be_declared_and_present(schema):

@@ -36,6 +36,11 @@ MANIFEST: dict[str, Any] = {
 }
 
 
+def said(text: str, *, holds: bool = True) -> Row:
+    """A finding as a manifest holds it."""
+    return {"text": text, "holds": holds, "failed": []}
+
+
 def rows(
     *,
     labels: tuple[str, ...] = ("first", "second"),

@@ -13,7 +13,7 @@ import pytest
 from fedanon.harness.result_set import read_results
 from fedanon.report.experiment_report import experiment_report
 from fedanon.report.html import render_html
-from tests.report.conftest import Folder, rows
+from tests.report.conftest import Folder, rows, said
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium to look at the page with")
@@ -31,7 +31,12 @@ PROBE = """<script>addEventListener("load", () => {
 
 @pytest.fixture
 def page(folder: Folder, tmp_path: Path) -> Path:
-    results = folder(rows(labels=("first", LONG)), title=LONG, findings=[LONG], data={LONG: "da7a" * 16})
+    results = folder(
+        rows(labels=("first", LONG)),
+        title=LONG,
+        findings=[said(LONG)],
+        data={LONG: "da7a" * 16},
+    )
     path = tmp_path / "page.html"
     path.write_text(render_html(experiment_report([read_results(results)])), encoding="utf-8")
     return path

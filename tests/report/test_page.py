@@ -12,7 +12,7 @@ import pytest
 from fedanon.harness.result_set import read_results
 from fedanon.report.experiment_report import experiment_report
 from fedanon.report.html import render_html
-from tests.report.conftest import Folder, Page, rows, with_rounds, write_folder
+from tests.report.conftest import Folder, Page, rows, said, with_rounds, write_folder
 
 SCORES = ("auc_pooled", "accuracy")
 HOSTILE = "<script>alert('x')</script> & \"$x_{1$ `b` #0072b2"
@@ -39,7 +39,13 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
     results = federation()
     curves = with_rounds([row for row in results if row["measure"] == "auc_pooled"])
     parent = tmp_path_factory.mktemp("full")
-    return write_folder(parent, results, curves=curves, baseline="original", findings=["It costs little."])
+    return write_folder(
+        parent,
+        results,
+        curves=curves,
+        baseline="original",
+        findings=[said("It costs little.")],
+    )
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +109,14 @@ def test_figures_tables_and_provenance(full_page: tuple[str, Page]) -> None:
 def test_labels_are_escaped(folder: Folder) -> None:
     results = federation(HOSTILE)
     curves = with_rounds([row for row in results if row["measure"] == "auc_pooled"])
-    path = folder(results, curves=curves, title=HOSTILE, about=HOSTILE, findings=[HOSTILE, HOSTILE], config=HOSTILE)
+    path = folder(
+        results,
+        curves=curves,
+        title=HOSTILE,
+        about=HOSTILE,
+        findings=[said(HOSTILE), said(HOSTILE, holds=False)],
+        config=HOSTILE,
+    )
     text, page = page_of(path)
     assert len(page.all("script")) == 1
     assert "<script>alert" not in text

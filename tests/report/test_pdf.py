@@ -9,7 +9,7 @@ from fedanon.harness.result_set import read_results
 from fedanon.report.document import Bullets, Code, Details, Document, Facts, Note, Paragraph, Section
 from fedanon.report.experiment_report import experiment_report
 from fedanon.report.pdf import render_pdf
-from tests.report.conftest import Folder, rows
+from tests.report.conftest import Folder, rows, said
 
 
 def pages(data: bytes) -> int:
@@ -23,7 +23,7 @@ def made(folder: Path) -> bytes:
 
 
 def test_pages_and_same_bytes(folder: Folder) -> None:
-    results = folder(rows(), findings=["One & two < three"], title="A <b>title</b>")
+    results = folder(rows(), findings=[said("One & two < three")], title="A <b>title</b>")
     data = made(results)
     assert 2 <= pages(data) <= 5
     assert made(results) == data

@@ -30,10 +30,18 @@ class Microaggregation(KAnonymizer):
 
     def partition(self, table: Table, rng: Rng) -> IndexArray:
         """Group of every row, found in a canonical order of the rows unless the method depends on that of the file."""
-        canonical = np.arange(len(table)) if self.row_order_matters else table.distinct.order
+        canonical = self.order_rows(table)
         labels = np.empty(len(table), dtype=np.int64)
-        labels[canonical] = self.gather(standardized(points(table)[canonical]), rng)
+        labels[canonical] = self.gather(self.scale_columns(points(table)[canonical]), rng)
         return labels
+
+    def order_rows(self, table: Table) -> IndexArray:
+        """The order in which records are looked at, which decides between equal distances."""
+        return np.arange(len(table)) if self.row_order_matters else table.distinct.order
+
+    def scale_columns(self, values: FloatArray) -> FloatArray:
+        """The records as distances see them: standardized, unless a method says otherwise."""
+        return standardized(values)
 
     @abstractmethod
     def gather(self, points: FloatArray, rng: Rng) -> IndexArray:
