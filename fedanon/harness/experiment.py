@@ -15,7 +15,7 @@ from fedanon.errors import ConfigError, DataError
 from fedanon.fields import build, default_of, with_current_names
 from fedanon.harness.cells import Cell
 from fedanon.harness.comparison import Published, read_published
-from fedanon.harness.findings import Finding, read_finding, read_remark
+from fedanon.harness.findings import StatedFinding, read_finding, read_remark
 from fedanon.harness.own_data import with_source, without_places
 from fedanon.harness.tasks import TASKS
 from fedanon.harness.tasks.base import MethodTask, Task
@@ -45,7 +45,7 @@ class Experiment:
     title: str
     about: str
     baseline: str
-    findings: tuple[Finding, ...]
+    findings: tuple[StatedFinding, ...]
     remarks: tuple[str, ...]
     cells: tuple[Cell, ...]
     published: tuple[Published, ...] = field(default=())

@@ -37,7 +37,7 @@ TYPED = re.compile(r"(?<![\d.])(?<!= )(?<!= 0)(\d*\.\d+|\d+\s?%)")
 
 
 @dataclass(frozen=True)
-class Finding:
+class StatedFinding:
     """A sentence with expressions, names for values they share, and relations that must hold."""
 
     text: str
@@ -62,13 +62,13 @@ class Evaluated:
         return {"text": self.text, "holds": self.holds, "failed": list(self.failed)}
 
 
-def read_finding(entry: Mapping[str, Any]) -> Finding:
+def read_finding(entry: Mapping[str, Any]) -> StatedFinding:
     """A finding from TOML; its expressions are parsed, so a misspelled function is reported before anything runs."""
     unknown = sorted(set(entry) - {"text", "let", "holds"})
     if unknown or not isinstance(entry.get("text"), str):
         raise ConfigError(f"a finding has a text, let and holds{f', not {unknown[0]}' if unknown else ''}.")
     holds = entry.get("holds", [])
-    found = Finding(
+    found = StatedFinding(
         " ".join(entry["text"].split()),
         {str(name): str(value) for name, value in entry.get("let", {}).items()},
         tuple([holds] if isinstance(holds, str) else holds),
@@ -97,14 +97,14 @@ def read_remark(text: str) -> str:
 
 
 def evaluate_findings(
-    findings: Sequence[Finding], results: pd.DataFrame, comparison: pd.DataFrame, baseline: str = ""
+    findings: Sequence[StatedFinding], results: pd.DataFrame, comparison: pd.DataFrame, baseline: str = ""
 ) -> list[Evaluated]:
     """Fill in the numbers of findings and check their relations; what cannot be computed does not hold."""
-    numbers = Numbers(results, comparison, baseline)
+    numbers = ResultNumbers(results, comparison, baseline)
     return [_evaluate(finding, numbers) for finding in findings]
 
 
-def _evaluate(finding: Finding, numbers: Numbers) -> Evaluated:
+def _evaluate(finding: StatedFinding, numbers: ResultNumbers) -> Evaluated:
     names: dict[str, Any] = {}
     failed: list[str] = []
 
@@ -152,7 +152,7 @@ def show(value: Any, spec: str | None = None) -> str:
 # ---- The numbers that expressions ask for --------------------------------------------------------
 
 
-class Numbers:
+class ResultNumbers:
     """The results of an experiment, asked by metric and place.
 
     A place left open by ``where`` becomes the index of a series; where one place is left, the answer is a number.
@@ -175,11 +175,11 @@ class Numbers:
         return _series(self._summary(self.results, measure, where), "sd", where)
 
     def seeds(self, measure: str, **where: Any) -> Any:
-        """Numbers of seeds."""
+        """ResultNumbers of seeds."""
         return _series(self._summary(self.results, measure, where), "n", where)
 
     def each(self, measure: str, **where: Any) -> Any:
-        """Numbers of single seeds."""
+        """ResultNumbers of single seeds."""
         return _series(_chosen(self.results, measure, where).drop(columns="cell"), "value", where)
 
     def lost(self, measure: str, **where: Any) -> Any:
@@ -277,13 +277,13 @@ def places(condition: Any) -> str:
 
 
 def listed(values: Any, spec: str) -> str:
-    """Numbers one after the other, in the order of their places."""
+    """ResultNumbers one after the other, in the order of their places."""
     shown = [show(value, spec) for value in (values if isinstance(values, pd.Series | list) else [values])]
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
 def without(values: pd.Series, *texts: str) -> pd.Series:
-    """Numbers at places without some words of their names, so that two variants can be set side by side."""
+    """ResultNumbers at places without some words of their names, so that two variants can be set side by side."""
 
     def strip(name: Any) -> Any:
         if not isinstance(name, str):
@@ -371,7 +371,7 @@ _ALLOWED = (
 )
 
 
-def _value(node: ast.AST, names: Mapping[str, Any], numbers: Numbers) -> Any:
+def _value(node: ast.AST, names: Mapping[str, Any], numbers: ResultNumbers) -> Any:
     def value(part: ast.AST) -> Any:
         return _value(part, names, numbers)
 
