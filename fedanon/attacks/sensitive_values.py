@@ -87,6 +87,14 @@ def sensitive_column(schema: Schema, column: str = "") -> str:
 
 def _readable(column: pd.Series[Any], schema: Schema, name: str) -> pd.Series[Any]:
     """Make cells compare equal where they mean the same, whether they come from a frame or a file."""
+    if pd.api.types.infer_dtype(column, skipna=True) != "string":
+        return _read_cells(column, schema, name)
+    # texts repeat: each is read once
+    codes, found = pd.factorize(column, use_na_sentinel=False)
+    return _read_cells(pd.Series(found, dtype=column.dtype), schema, name).take(codes).reset_index(drop=True)
+
+
+def _read_cells(column: pd.Series[Any], schema: Schema, name: str) -> pd.Series[Any]:
     absent = missing_mask(column, schema)
     if isinstance(schema[name], Numeric):
         return pd.to_numeric(column.where(~absent), errors="coerce").astype(np.float64)

@@ -79,13 +79,12 @@ def _meaning(columns: list[Predicate], row: int, chosen: NDArray[np.int64]) -> t
 
 def _count_true(columns: list[Predicate], row: int, chosen: NDArray[np.int64], quasi: int, people: int) -> list[int]:
     """Count the people for whom the statement holds in the first ``quasi`` columns, and in all of them."""
-    true = np.ones(len(columns[0].codes[people]), dtype=bool)
-    for c in chosen[chosen < quasi]:
-        true &= columns[c].mask(row, people)
-    left = np.flatnonzero(true)
+    left = np.arange(len(columns[0].codes[people]))
     of_quasi = len(left)
-    for c in chosen[chosen >= quasi]:  # few people are left
-        left = left[columns[c].mask(row, people, left)]
+    for c in chosen:  # quasi-identifiers first; few people are left soon
+        left = left[columns[c].mask(row, people, slice(None) if len(left) == len(columns[c].codes[people]) else left)]
+        if c < quasi:
+            of_quasi = len(left)
     return [of_quasi, len(left)]
 
 

@@ -21,8 +21,9 @@ Folder = Annotated[Path, typer.Argument(help="The node's folder.")]
 def init(
     folder: Folder,
     server: Annotated[str, typer.Option(help="HOST:PORT of the server.")],
-    data: Annotated[Path, typer.Option(help="The table, a CSV file; it stays where it is.")],
+    data: Annotated[str, typer.Option(help="The table, a file or the address of a database; it stays where it is.")],
     schema: Annotated[Path, typer.Option(help="Its schema (TOML).")],
+    query: Annotated[str, typer.Option(help="For a database: the SELECT that gives the table.")] = "",
     ca: Annotated[Path | None, typer.Option(help="The server's ca.crt.")] = None,
     number: Annotated[int, typer.Option(help="Number of this node, different at every node.", min=0)] = 0,
     missing: Annotated[str, typer.Option(help="Missing quasi-identifiers: error, category, wildcard.")] = "error",
@@ -30,6 +31,7 @@ def init(
     least_k: Annotated[int | None, typer.Option(hidden=True, min=1)] = None,
 ) -> None:
     """Make a node's folder: a key pair and a node.toml."""
+    from fedanon.datasets.source import locate
     from fedanon.federated.deployment.config import NodeConfig
     from fedanon.federated.deployment.node import KEY, PEERS, NodeFolder
 
@@ -37,7 +39,8 @@ def init(
         console(stderr=True).print("warning: --least-k is now called --min-k.")
     config = NodeConfig(
         server=server,
-        data=str(data.resolve()),
+        data=locate(data, Path().resolve()),
+        query=query,
         schema=str(schema.resolve()),
         number=number,
         missing=missing,

@@ -110,7 +110,7 @@ class DataSource:
             return self
         return replace(
             self,
-            data=tuple(_absolute(each, base) for each in self.data),
+            data=tuple(locate(each, base) for each in self.data),
             schema=self.schema and str(base / self.schema),
             key=self.key and str(base / self.key),
             views=tuple(str(base / view) for view in self.views),
@@ -290,7 +290,8 @@ class DataSource:
         return frame, dialect
 
 
-def _absolute(place: str, base: Path) -> str:
+def locate(place: str, base: Path) -> str:
+    """A file or the address of a database, wherever it is read from; a relative name counts from ``base``."""
     file = database_file(place) if is_database(place) else Path(place)
     if file is None:
         return place

@@ -19,6 +19,7 @@ from fedanon.federated import joint_state, wire
 from fedanon.federated.egress import Door, open_door
 from fedanon.federated.packing import answer_in_kind
 from fedanon.federated.sources import load_node_table
+from fedanon.io.sql import is_database
 from fedanon.joint import JOINT_METHODS
 from fedanon.joint.masks import public_key
 from fedanon.joint.node import JointNode, make_method, make_node
@@ -214,6 +215,8 @@ def _store(context: Context, plan: list[NDArray[Any]], rules: NodeRules | None) 
     depends = {"plan": joint_state.hash_plan(plan)} if plan else {}
     if rules:
         depends["rules"] = rules.fingerprint
+    if is_database(context.node_config.get("data")):
+        depends["run"] = str(context.run_id)  # the next run reads it again
     return NodeStore.of(context.node_config, seeded=not (rules and rules.secret), **depends)
 
 

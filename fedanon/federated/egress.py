@@ -41,6 +41,7 @@ from fedanon.learning.dp_ledger import NodeLedger, former
 from fedanon.learning.egress_ledger import EgressLedger, EgressNote, RunNote
 from fedanon.learning.node import RELEASE_METRICS, Node, NodeFacts
 from fedanon.learning.node_rules import NodeRules
+from fedanon.learning.node_store import identify_data
 from fedanon.learning.private_scores import HISTOGRAM, add_noise
 from fedanon.learning.settings import RunSettings
 from fedanon.models.base import Parameters
@@ -192,7 +193,7 @@ class GuardedDoor(Door):
         """Ask the policy; note the run and its release, before there is one."""
         self.policy.check_run(settings)
         super().admit(settings)
-        data = file_sha256(Path(str(self.config["data"])))
+        data = identify_data(self.config)
         self._release = self._release_key(settings, data, plan)
         with self.ledger.changing() as note:
             self._note_run(note)
@@ -306,7 +307,7 @@ class GuardedDoor(Door):
 
     def begin_count(self, method: JointMethod, step: int) -> None:
         """Count the question; a new protocol is counted like a release, and its noise is paid for."""
-        policy, data = self.policy, file_sha256(Path(str(self.config["data"])))
+        policy, data = self.policy, identify_data(self.config)
         with self.ledger.changing() as note:
             run, protocols = self._note_run(note), note.protocols.setdefault(data, [])
             if self._run not in protocols:

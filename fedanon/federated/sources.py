@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedanon.data.partition import parse_partition, partition_column
-from fedanon.data.readers import read_table
-from fedanon.data.schema import Schema
-from fedanon.data.table import Table
+from fedanon.data.table import MissingPolicy, Table
 from fedanon.datasets import load
 from fedanon.datasets.source import DataSource
 from fedanon.errors import ConfigError
+from fedanon.io.sql import is_database
 from fedanon.learning.settings import RunSettings
 
 if TYPE_CHECKING:
@@ -31,14 +29,32 @@ def load_node_table(context: Context, settings: RunSettings) -> tuple[Table, int
     """A node's own file (node config `data` and `schema`), or a part of the run's data set (`partition-id`)."""
     config = context.node_config
     if "data" in config:
-        schema = Schema.read(Path(str(config["schema"])))
-        missing = str(config.get("missing", "error"))
-        table = read_table(Path(str(config["data"])), schema, missing=missing)  # type: ignore[arg-type]
+        source = own_source(config)
+        table = _read_once(source, context.run_id) if is_database(source.data[0]) else source.load()
         return table, int(config.get("number", 0))
     if "partition-id" not in config:
         raise ConfigError("The node config names neither `data` and `schema` nor a `partition-id`.")
     number = int(config["partition-id"])
     return node_table(settings, number), number
+
+
+def own_source(config: Mapping[str, Any]) -> DataSource:
+    """The file or database that a node config names."""
+    missing = str(config.get("missing", "error"))
+    if missing not in get_args(MissingPolicy):
+        raise ConfigError(f"`missing` must be one of: {', '.join(get_args(MissingPolicy))}.")
+    return DataSource(
+        data=(str(config["data"]),),
+        schema=str(config["schema"]),
+        query=str(config.get("query", "")),
+        missing=cast("MissingPolicy", missing),
+    )
+
+
+@lru_cache(maxsize=1)
+def _read_once(source: DataSource, run: int) -> Table:  # noqa: ARG001  a run reads it once
+    """The table of a database as a run first found it; if it changed meanwhile, counts and release would differ."""
+    return source.load()
 
 
 def node_table(settings: RunSettings, number: int) -> Table:

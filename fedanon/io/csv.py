@@ -29,6 +29,7 @@ from fedanon.io.dialect import (
     find_line_end,
     find_quoting,
     find_separator,
+    has_wide_mark,
     with_points,
 )
 
@@ -71,7 +72,7 @@ def read_frame(path: str | Path, *, encoding: str = "utf-8", separator: str | No
 
 
 def _read(path: Path, encoding: str, separator: str | None, *, header: bool = True) -> tuple[pd.DataFrame, Dialect]:
-    raw = read_raw(path, wide=_is_wide(encoding))
+    raw = read_raw(path, wide=_is_wide(encoding), find_wide=encoding == AUTO)
     data, encoding = _as_utf8(raw, path, encoding)
     if separator is None:
         separator = find_separator(data)
@@ -167,16 +168,18 @@ MAGIC = {
 }
 
 
-def read_raw(path: Path, *, wide: bool = False) -> bytes:
+def read_raw(path: Path, *, wide: bool = False, find_wide: bool = False) -> bytes:
     """The bytes of a text file, given up early where it is not one: nothing is unpacked, no endless line is held.
 
     Parameters
     ----------
     path : the file.
     wide : whether its encoding uses NUL bytes (UTF-16, UTF-32).
+    find_wide : whether a byte order mark of UTF-16 says so too.
     """
     try:
         with path.open("rb") as file:
+            wide = wide or (find_wide and has_wide_mark(file.peek(4)[:4]))
             data = b"".join(_checked_chunks(file, path.name, wide=wide))
     except FileNotFoundError:
         raise DataError(f"The file {path} does not exist.") from None
@@ -226,12 +229,16 @@ def read_header(data: bytes, path: Path, separator: str) -> list[str]:
     nameless = [i for i, name in enumerate(names, 1) if not name.strip()]
     if nameless:
         raise DataError(
-            f"The file {path.name} has {len(nameless)} columns without a name, the first is column {nameless[0]}."
+            f"The file {path.name} has {len(nameless)} columns without a name, the first is column {nameless[0]}. Name "
+            "them in the header line, or leave them out of the file if they only number its rows."
         )
     first_of: dict[str, int] = {}
     for i, name in enumerate(names, 1):
         if first_of.setdefault(name, i) != i:
-            raise DataError(f"The columns {first_of[name]} and {i} of the file {path.name} have the same name.")
+            raise DataError(
+                f"The columns {first_of[name]} and {i} of the file {path.name} have the same name. Rename one of "
+                "them in the header line."
+            )
     return names
 
 

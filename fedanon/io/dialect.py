@@ -101,6 +101,8 @@ def find_encoding(data: bytes) -> str | None:
     """The encoding of a text, tried strictly; None if it is damaged UTF-8."""
     if data.startswith(codecs.BOM_UTF8):
         return "utf-8-sig"
+    if has_wide_mark(data):
+        return "utf-16"
     for encoding in ENCODINGS:
         try:
             data.decode(encoding)
@@ -111,6 +113,12 @@ def find_encoding(data: bytes) -> str | None:
             continue
         return encoding
     return None
+
+
+def has_wide_mark(data: bytes) -> bool:
+    """Whether a text begins with the byte order mark of UTF-16, as what Excel saves as "Unicode text" does."""
+    wider = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
+    return data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and not data.startswith(wider)
 
 
 def find_separator(data: bytes) -> str:

@@ -7,6 +7,7 @@ view of conditions and one of patients that share ``patient_id`` give a row per 
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -21,6 +22,9 @@ from fedanon.io.fhir_views import FhirView
 from fedanon.io.typed_columns import typed_frame
 
 ENDING = ".ndjson"
+#: a profile of the standard itself that names a version: .../fhir/5.0/StructureDefinition/Patient or ...Patient|5.0.0
+_PROFILE = re.compile(r"https?://hl7\.org/fhir/(?:(\d)\.\d+/)?StructureDefinition/\w+(?:\|(\d)\.\d+.*)?")
+_R4 = "4"
 
 #: elements whose JSON type tells another version from R4: type of resource, element, type in that version, version
 _MARKS: tuple[tuple[str, str, type, str], ...] = (
@@ -134,7 +138,7 @@ def _refuse_other_types(resources: Iterable[dict[str, Any]], wanted: set[str], n
         )
 
 
-def _refuse_other_versions(resources: Iterable[dict[str, Any]], name: str) -> None:
+def _refuse_other_versions(resources: Sequence[dict[str, Any]], name: str) -> None:
     marked = Counter(
         version
         for each in resources
@@ -146,3 +150,20 @@ def _refuse_other_versions(resources: Iterable[dict[str, Any]], name: str) -> No
         raise DataError(
             f"The file {name} has {count} elements that FHIR {version} has and R4 has not. Export it as R4 (4.0.1)."
         )
+    others = [version for each in resources if (version := _stated_version(each)) not in ("", _R4)]
+    if others:
+        raise DataError(
+            f"The file {name} has {len(others)} resources that say they are of FHIR {min(others)}.x. Export it as R4 "
+            "(4.0.1)."
+        )
+
+
+def _stated_version(resource: dict[str, Any]) -> str:
+    """The main number of the version of FHIR that a resource's own profile states; empty if it states none."""
+    meta = resource.get("meta")
+    profiles = meta.get("profile") if isinstance(meta, dict) else None
+    for profile in profiles if isinstance(profiles, list) else ():
+        found = _PROFILE.fullmatch(str(profile))
+        if found:
+            return found[1] or found[2] or ""
+    return ""

@@ -22,8 +22,10 @@ from fedanon._version import __version__
 from fedanon.data.cells import Cells
 from fedanon.data.schema import Schema
 from fedanon.data.table import Table
-from fedanon.errors import DataError, InfeasibleError
+from fedanon.errors import InfeasibleError
 from fedanon.io.atomic import atomic_write
+from fedanon.io.manifest import file_sha256
+from fedanon.io.sql import is_database
 from fedanon.learning.node import Node
 from fedanon.learning.settings import RunSettings
 from fedanon.learning.strategies import make_model
@@ -39,12 +41,13 @@ class NodeStore:
     Parameters
     ----------
     folder : of the store.
-    data, schema : the node's files.
+    data : what identifies the node's table.
+    schema : file of its schema.
     more : other settings of the node its preparation depends on.
     seeded : whether it depends on the run's seed; not, where the node has a secret of its own.
     """
 
-    def __init__(self, folder: Path, data: Path, schema: Path, more: Mapping[str, Any], *, seeded: bool = True) -> None:
+    def __init__(self, folder: Path, data: str, schema: Path, more: Mapping[str, Any], *, seeded: bool = True) -> None:
         self._folder = folder
         self._data = data
         self._schema = schema
@@ -57,8 +60,8 @@ class NodeStore:
         if not config.get("store") or "data" not in config:
             return None
         more = {name: config.get(name) for name in ("number", "missing")} | others
-        folder, data, schema = (Path(str(config[name])) for name in ("store", "data", "schema"))
-        return cls(folder, data, schema, more, seeded=seeded)
+        folder, schema = (Path(str(config[name])) for name in ("store", "schema"))
+        return cls(folder, identify_data(config), schema, more, seeded=seeded)
 
     def node(self, settings: RunSettings, make: Callable[[], Node]) -> Node:
         """The prepared node, from the store or made now and kept."""
@@ -81,13 +84,25 @@ class NodeStore:
 
     def _name(self, settings: RunSettings) -> str:
         depends = {
-            "data": _sha256_of_file(self._data),
+            "data": self._data,
             "schema": Schema.read(self._schema).sha256,
             "settings": settings.tagged(prepares=True) | ({} if self._seeded else {"seed": 0}),
             "node": self._more,
             "version": __version__,
         }
         return hashlib.sha256(json.dumps(depends, sort_keys=True).encode()).hexdigest()[:32] + ".node"
+
+
+def identify_data(config: Mapping[str, Any]) -> str:
+    """What the releases of a node are counted by: the content of its file, or a database's address and query.
+
+    The rows of a database may change between two runs without anybody's doing, so that releases of all its states
+    count together; a file counts anew once somebody has replaced it.
+    """
+    place = str(config["data"])
+    if not is_database(place):
+        return file_sha256(Path(place))
+    return hashlib.sha256(f"{place}\0{config.get('query', '')}".encode()).hexdigest()
 
 
 class NoRecoding:
@@ -133,11 +148,3 @@ def _is_private(path: Path) -> bool:
         return True
     found = path.stat()
     return found.st_uid == os.getuid() and not stat.S_IMODE(found.st_mode) & 0o077
-
-
-def _sha256_of_file(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError:
-        raise DataError(f"The file {path.name} cannot be read.") from None

@@ -97,7 +97,10 @@ def unit_of(schema: Schema) -> float:
 
 def _attribute(schema: Schema) -> Numeric | Categorical:
     if schema.target is None:
-        raise ConfigError("The schema names no target column; there is nothing to predict.")
+        raise ConfigError(
+            'The schema names no target column; there is nothing to predict. Write target = "COLUMN" at its top, with '
+            "a column that is no quasi-identifier."
+        )
     attribute = schema[schema.target]
     if not isinstance(attribute, Numeric | Categorical):
         raise SchemaError(f"The target {schema.target!r} must be declared categorical with its values, or numeric.")

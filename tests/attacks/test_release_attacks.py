@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,9 +16,10 @@ from fedanon.attacks.homogeneity import BackgroundKnowledge, Homogeneity
 from fedanon.attacks.interval_ends import IntervalEnds
 from fedanon.attacks.numeric_disclosure import NumericDisclosure
 from fedanon.attacks.record_linkage import RecordLinkage
-from fedanon.attacks.sensitive_values import ClassValues
+from fedanon.attacks.sensitive_values import ClassValues, values_of
 from fedanon.data.cells import Intervals, Nodes
 from fedanon.data.groups import Groups
+from fedanon.data.schema import Schema
 from fedanon.metrics.linkage import linkage_expected_share
 from tests.attacks.contexts import context_of, made, small_table
 
@@ -35,6 +37,15 @@ def ward_context() -> AttackContext:
 
 
 # ---- by hand ------------------------------------------------------------------------------------
+
+
+def test_cells_are_numbered_by_what_they_say_wherever_they_come_from() -> None:
+    schema = Schema.from_dict({"attributes": {"x": {"role": "sensitive", "type": "text"}}, "missing_values": ["?"]})
+    written = pd.DataFrame({"x": ["1", "True", "?", None, "1", "b"]})
+    typed = pd.DataFrame({"x": pd.Series([1, True, None, "?", "1", "b"], dtype=object)})
+    (one, other), values, size = values_of([written, typed], schema, "x")
+    assert one.tolist() == other.tolist() == [0, 1, 3, 3, 0, 2]
+    assert (list(values), size) == (["1", "True", "b"], 4)
 
 
 def test_homogeneity_counts_people_of_classes_with_one_value() -> None:

@@ -112,3 +112,14 @@ def test_the_example_is_what_init_writes() -> None:
     assert replace(config, **{name: getattr(NodeConfig(), name) for name in own}) == NodeConfig(
         identity_key=KEY, peer_keys=PEERS
     )
+
+
+def test_init_takes_an_address_and_a_query(run: Run, tmp_path: Path) -> None:
+    own = ("--schema", tmp_path / "schema.toml", "--server", "127.0.0.1:9443", "--query", "SELECT * FROM stays")
+    made = run("node", "init", tmp_path / "node", "--data", "postgresql://host/ward", *own)
+    assert made.code == 0, made.err
+    config = NodeFolder(tmp_path / "node").config
+    assert (config.data, config.query) == ("postgresql://host/ward", "SELECT * FROM stays")
+    told = run("node", "init", tmp_path / "other", "--data", "postgresql://me:secret@host/ward", *own)
+    assert (told.code, (tmp_path / "other").exists()) == (2, False)
+    assert "secret" not in told.err

@@ -61,7 +61,7 @@ def written(table: Table, path: Path, **form: Any) -> tuple[str, dict[str, Any]]
     return text, json.loads(Path(f"{out}.manifest.json").read_text())
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252", "utf-16"])
 def test_a_file_goes_out_as_it_came_in(encoding: str, schema: Schema, tmp_path: Path) -> None:
     source = brazilian(tmp_path, encoding)
     frame, dialect = read_with_dialect(source, schema, "auto")

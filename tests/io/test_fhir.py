@@ -129,6 +129,20 @@ def test_views_are_joined_by_the_columns_they_share(patients: Path, tmp_path: Pa
         ([PATIENTS[0], {"resourceType": "Encounter", "id": "Silva"}], r"1 resources of another type \(Encounter\)"),
         ([{"resourceType": "Condition", "clinicalStatus": "active"}], "FHIR STU3 has and R4 has not. Export it as R4"),
         ([{"resourceType": "Encounter", "class": [{}]}], "FHIR R5 has and R4 has not"),
+        (
+            [{"resourceType": "Patient", "meta": {"profile": ["http://hl7.org/fhir/5.0/StructureDefinition/Patient"]}}],
+            r"1 resources that say they are of FHIR 5\.x",
+        ),
+        (
+            [
+                {
+                    "resourceType": "Patient",
+                    "meta": {"profile": [f"http://hl7.org/fhir/StructureDefinition/Patient|{v}"]},
+                }
+                for v in ("4.0.1", "3.0.2")
+            ],
+            r"1 resources that say they are of FHIR 3\.x",
+        ),
     ],
 )
 def test_files_that_are_no_export_of_r4(tmp_path: Path, lines: list[Any], words: str) -> None:

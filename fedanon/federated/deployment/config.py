@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from fedanon.datasets.source import locate
 from fedanon.errors import ConfigError
 from fedanon.federated.deployment.folders import toml_text
 from fedanon.federated.policy import NodePolicy
@@ -59,7 +60,12 @@ class NodeConfig(NodePolicy):
     """A node's own table, its server, its keys, and its policy."""
 
     server: str = parameter("127.0.0.1:9443", help="HOST:PORT of the server")
-    data: str = parameter("data.csv", help="the table, a CSV file; it never leaves this machine")
+    data: str = parameter(
+        "data.csv",
+        help="the table, a file or the address of a database (sqlite:///, postgresql://, duckdb:///) without a "
+        "password; it never leaves this machine",
+    )
+    query: str = parameter("", help="for a database: the SELECT that gives the table")
     schema: str = parameter("schema.toml", help="its schema, the same at every node")
     number: int = parameter(0, help="number of this node, different at every node; seeds its randomness", at_least=0)
     missing: str = parameter("error", help="missing quasi-identifiers: error, category or wildcard")
@@ -96,7 +102,8 @@ class NodeConfig(NodePolicy):
     def for_flower(self, folder: Path) -> dict[str, Any]:
         """The node config its app reads; paths count from the node's folder."""
         return self.to_config() | {
-            "data": str((folder / self.data).resolve()),
+            "data": locate(self.data, folder.resolve()),
+            "query": self.query,
             "schema": str((folder / self.schema).resolve()),
             "missing": self.missing,
             "number": self.number,

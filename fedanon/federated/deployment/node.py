@@ -19,6 +19,7 @@ from fedanon.federated.deployment.folders import new_private_folder, private_fol
 from fedanon.federated.deployment.presence import present
 from fedanon.federated.deployment.processes import Pause, leaving_on_signals
 from fedanon.federated.policy import KEY_BYTES
+from fedanon.federated.sources import own_source
 from fedanon.io.keys import node_keys
 from fedanon.joint.signing import NodeIdentity
 
@@ -113,12 +114,9 @@ class NodeFolder:
 
     def check(self) -> None:
         """Report a table or a key that cannot be read here, at once, to the people who can mend it."""
-        from fedanon.data.readers import read_table
-        from fedanon.data.schema import Schema
-
-        schema = Schema.read(self.folder / self.config.schema)
-        read_table(self.folder / self.config.data, schema, missing=self.config.missing)  # type: ignore[arg-type]
-        NodeIdentity.from_config(self.config.for_flower(self.folder))
+        config = self.config.for_flower(self.folder)
+        own_source(config).load()
+        NodeIdentity.from_config(config)
 
 
 def make_split_key(folder: Path) -> None:
