@@ -235,6 +235,7 @@ _DIVERSITY = {
     "alone": "records that share one value",
     "distinct_min": "distinct l, lowest",
     "distinct_mean": "mean",
+    "distinct_mean_sdcmicro": "mean, as sdcMicro counts",
     "entropy_min": "entropy l, lowest",
     "entropy_mean": "mean",
     "recursive_min": "recursive l, lowest",
