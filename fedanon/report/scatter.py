@@ -27,7 +27,7 @@ def _panel(name: str, original: np.ndarray, published: np.ndarray) -> Panel:
     drawn = known[np.unique(np.linspace(0, len(known) - 1, MOST_DRAWN).astype(np.int64))] if len(known) else known
     x, y = original[drawn].tolist(), published[drawn].tolist()
     log = spans_decades([*x, *y])
-    cloud = Series(label=name, style=0, x=tuple(x), y=tuple(y), form="points")
+    cloud = Series(label="a record", style=0, x=tuple(x), y=tuple(y), form="points")
     return Panel(
         title=name, x_label="original", y_label="released", series=(cloud,), x_log=log, y_log=log, diagonal=True
     )
