@@ -170,13 +170,14 @@ def _contributions(uniques: SampleUniques, names: list[str]) -> list[Facts]:
 
 
 def _diversity(view: PublishedView) -> list[Facts]:
-    codes = sensitive_codes(view)
+    codes, loose = sensitive_codes(view), record_diversity(view, as_sdcmicro=True)
     found = []
     for name, per_record in record_diversity(view).items():
         facts: Facts = {"column": name, "values": int(codes[name].max()) + 1}
         facts["alone"] = int((per_record.distinct < 2).sum())
         for kind, values in per_record._asdict().items():
             facts |= {f"{kind}_min": float(values.min()), f"{kind}_mean": float(values.mean())}
+            facts[f"{kind}_mean_sdcmicro"] = float(getattr(loose[name], kind).mean())
         found.append(facts)
     return found
 

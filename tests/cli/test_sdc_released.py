@@ -137,3 +137,55 @@ def test_lists_are_those_of_the_manifest(run: Run, costs: tuple[Path, Path], app
     assert "are those of --from" in done.err
     original = run("sdc", "risk", costs[0], "--schema", costs[1], "--original", costs[0])
     assert "go with a released file" in original.err
+
+
+def test_rows_in_random_order_are_compared_without_weights(run: Run, costs: tuple[Path, Path], tmp_path: Path) -> None:
+    """Nobody knows whose weight a row has: then the original is measured without them too."""
+    ward, schema = costs
+    frame = pd.read_csv(ward, dtype=str).assign(times=[str(1 + i % 5) for i in range(len(pd.read_csv(ward)))])
+    frame.to_csv(ward, index=False)
+    declared = '[attributes.times]\nrole = "insensitive"\ntype = "numeric"\nrange = [0, 9]\n'
+    schema.write_text('weight = "times"\n' + schema.read_text() + declared)
+    out, key = tmp_path / "out.csv", tmp_path / "out.key"
+    assert run("sdc", "apply", ward, "--schema", schema, *STEPS, "-o", out, "--row-key", key).code == 0
+    asked = ("sdc", "risk", out, "--schema", schema, "--original", ward)
+    shown = run(*asked)
+    assert shown.code == 0, shown.err
+    assert "without sampling weights" in shown.out
+    found, matched = run(*asked, "--json").json, run(*asked, "--row-key", key, "--json").json
+    assert [found["weighted"], found["original"]["weighted"]] == [False, False]
+    assert [matched["weighted"], matched["original"]["weighted"]] == [True, True]
+
+
+def test_originals_against_released_numbers_are_drawn(run: Run, costs: tuple[Path, Path], tmp_path: Path) -> None:
+    plot = tmp_path / "scatter.svg"
+    done = run("sdc", "apply", costs[0], "--schema", costs[1], *STEPS[:2], "--plot", plot)
+    assert done.code == 0, done.err
+    assert "do not publish it" in done.out
+    drawn = plot.read_text()
+    assert all(text in drawn for text in ("original", "released", "cost"))
+    again = run("sdc", "apply", costs[0], "--schema", costs[1], *STEPS[:2], "--plot", plot)
+    assert again.code == 2, "a file is not replaced unasked"
+
+
+def test_a_report_shows_correlations_and_the_moves_of_a_panel(run: Run, tmp_path: Path) -> None:
+    """J(1) of the report is the metric of the same chain."""
+    data, schema, out = tmp_path / "panel.csv", tmp_path / "panel.toml", tmp_path / "out.csv"
+    values = [(i * 37) % 101 for i in range(60)]
+    pd.DataFrame({"sex": ["f", "m"] * 30, "pay_1": values, "pay_2": [(v * 3) % 97 for v in values]}).to_csv(
+        data, index=False
+    )
+    numbers = "".join(f'[attributes.pay_{t}]\nrole = "sensitive"\ntype = "numeric"\nrange = [0, 200]\n' for t in (1, 2))
+    schema.write_text(
+        'name = "panel"\none_row_per_person = true\n[attributes.sex]\nrole = "quasi_identifying"\n'
+        'type = "categorical"\nvalues = ["f", "m"]\n' + numbers
+    )
+    step = "longitudinal_reverse_mapping:periods=pay_1,pay_2"
+    done = run("sdc", "apply", data, "--schema", schema, "--step", step, "--keep-order", "-o", out, "--json")
+    assert done.code == 0, done.err
+    page = tmp_path / "page.html"
+    arguments = ("report", "--privacy", out, "--original", data, "--schema", schema, "-o", page)
+    assert run(*arguments).code == 0
+    text = page.read_text()
+    assert "Correlations, released | original" in text
+    assert f"{done.json['measured']['temporal_change_1']['modified']:.2f}" in text.split("Moves in rank")[1][:2000]

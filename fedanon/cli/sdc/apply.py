@@ -47,7 +47,11 @@ Numbers = Annotated[
 Categories = Annotated[
     str | None, typer.Option("--pram", help="Categorical columns a,b,c to randomize, which are no keys; as --numbers.")
 ]
-Metrics = Annotated[str | None, typer.Option(help="Also measure a,b,c; risks before and after (`fedanon metrics`).")]
+Plot = Annotated[
+    Path | None,
+    typer.Option("--plot", help="Draw originals against released numbers (PNG or SVG). It shows originals: keep it."),
+]
+Metrics = Annotated[str | None, typer.Option(help="Also measure a,b,c; risks before and after (docs/sdc_metrics.md).")]
 
 
 @takes_publishing_source
@@ -61,6 +65,7 @@ def apply(
     pram: Categories = None,
     complete: Annotated[bool, typer.Option("--complete", help="Drop rows that lack a number to mask.")] = False,
     metrics: Metrics = None,
+    plot: Plot = None,
     seed: Annotated[int | None, typer.Option(help="Seed of all randomness; 0, or that of --from.", min=0)] = None,
     audit: AuditFile = None,
     as_json: options.Json = False,
@@ -73,8 +78,11 @@ def apply(
     as it was before the last step.
     """
     from fedanon.io.manifest import file_sha256
+    from fedanon.io.outputs import check_output
+    from fedanon.report.drawing import PLOTS
 
     source.check_outputs(origin)
+    check_output(plot, inputs=source.inputs, endings=PLOTS, force=source.force)
     before = _read_manifest(origin) if origin is not None else None
     pipeline = _pipeline(before, steps or [], _variables(keys, numbers, pram), undo=undo)
     wanted = listed(metrics or "")
@@ -90,6 +98,8 @@ def apply(
         if source.output is not None:
             result |= source.write(release, pipeline.masked_table(table), dialect)
             entry |= {"output": source.output.name, "output_sha256": file_sha256(source.output)}
+        if plot is not None:
+            result["plot"] = _draw(pipeline, table, release, plot)
     if as_json:
         print_json(result | {"conclusion": conclusion.to_dict()})
     else:
@@ -198,6 +208,19 @@ def _run(pipeline: Pipeline, table: Table, seed: int, metrics: list[str]) -> tup
     }
 
 
+def _draw(pipeline: Pipeline, table: Table, release: Release, path: Path) -> str:
+    """Draw originals against released values of the numbers that were masked, or else of all numeric columns."""
+    from fedanon.report.drawing import write_plot
+    from fedanon.report.scatter import scatter_panels
+    from fedanon.sdc.measures import Measures
+
+    panels = scatter_panels(*Measures.of_chain(pipeline, table, release).numbers)
+    if not panels:
+        raise ConfigError("--plot draws numbers; the release has none, or fewer than two rows.")
+    write_plot(panels, path)
+    return str(path)
+
+
 def _report(result: dict[str, Any]) -> None:
     from fedanon.metrics import METRICS
 
@@ -214,6 +237,8 @@ def _report(result: dict[str, Any]) -> None:
         out.print(f"Note: {note}")
     for line in written_lines(result):
         out.print(line)
+    if "plot" in result:
+        out.print(f"Written: {result['plot']}. It shows original values: do not publish it.")
 
 
 def _changed(step: dict[str, Any]) -> str:

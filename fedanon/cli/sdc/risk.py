@@ -114,7 +114,9 @@ def _of_release(
     profile = risk_profile(found.view, found.weights, found.households, **asked)
     if found.table is None:
         return profile, manifest.expected_sha256
-    return {**profile, "matched": found.matched, "original": table_risk(found.table, **asked)}, manifest.expected_sha256
+    # weights and households of rows that are not matched are unknown: like is compared with like
+    beside = found.table if found.matched else replace(found.table, weights=None, households=None)
+    return {**profile, "matched": found.matched, "original": table_risk(beside, **asked)}, manifest.expected_sha256
 
 
 def _report(profile: dict[str, Any]) -> None:
@@ -147,7 +149,12 @@ def _report(profile: dict[str, Any]) -> None:
             f"{profile['silent_cells']:,} keys say nothing ('*' or missing): like each other only, or, as sdcMicro "
             "counts, like anything."
         )
-    if not profile["weighted"]:
+    if not profile.get("matched", True):
+        out.print(
+            "The rows are not matched with the original: both are measured without sampling weights and households; "
+            "give --row-key for them."
+        )
+    elif not profile["weighted"]:
         out.print(
             "No sampling weight is known: the table counts as the whole population, the most cautious assumption."
         )
@@ -235,6 +242,7 @@ _DIVERSITY = {
     "alone": "records that share one value",
     "distinct_min": "distinct l, lowest",
     "distinct_mean": "mean",
+    "distinct_mean_sdcmicro": "mean, as sdcMicro counts",
     "entropy_min": "entropy l, lowest",
     "entropy_mean": "mean",
     "recursive_min": "recursive l, lowest",

@@ -71,4 +71,5 @@ def _profile(problem: SdcProblem) -> dict[str, float]:
     found["records with DIS-SUDA above 0.1"] = sum(intervals[2:])
     for entry in profile["diversity"]:
         found[f"mean distinct l of {entry['column']}"] = entry["distinct_mean"]
+        found[f"mean distinct l of {entry['column']} as sdcMicro"] = entry["distinct_mean_sdcmicro"]
     return found

@@ -27,6 +27,7 @@ from fedanon.report.document import (
 from fedanon.report.privacy.chain import chain_blocks, is_truthful_step
 from fedanon.report.privacy.evidence import ReleaseEvidence
 from fedanon.report.privacy.language import Language
+from fedanon.report.privacy.masked_numbers import masked_number_blocks
 
 
 def losses_section(evidence: ReleaseEvidence, losses: Sequence[ColumnLoss], say: Language) -> Section:
@@ -40,6 +41,9 @@ def losses_section(evidence: ReleaseEvidence, losses: Sequence[ColumnLoss], say:
         blocks += [_spread(losses, say), _table(losses, say)]
     if evidence.steps:
         blocks += chain_blocks(evidence.steps, say)
+        table, release = evidence.with_masked
+        if table is not None and release is not None:
+            blocks += masked_number_blocks(table, release, say)
     return Section(say("losses.title"), tuple(blocks))
 
 

@@ -72,7 +72,7 @@ class Pipeline:
             columns, hidden, remarks, details = step.apply(seen, before, names, np.random.default_rng(seed))
             suppressed |= hidden
             changed = _changed(before, columns)
-            lists.note(step, {name: columns[name] for name in (*step.columns, *changed)})
+            lists.note(step, {name: columns[name] for name in (*step.named, *changed)})
             chain.append({**step.to_dict(), "spawn_key": list(seed.spawn_key), "changed": changed, **details})
             notes += [f"Step {i + 1}, {step.method}: {remark}" for remark in remarks]
         variables = {"given": self.variables.to_dict(), "used": lists.used.to_dict()}

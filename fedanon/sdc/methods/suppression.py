@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -35,6 +35,9 @@ from fedanon.sdc.methods.keys import ROUNDING, KeyMethod, Keys, keys_of, person_
 from fedanon.sdc.metrics.sdcmicro_risk import key_risk
 from fedanon.sdc.wildcards import SUPPRESSED, consistent_people, sdcmicro_people, wildcard_people
 from fedanon.types import AnyArray, BoolArray, FloatArray, IntArray, Rng
+
+if TYPE_CHECKING:
+    from fedanon.sdc.methods._wildcard_search import Index
 
 
 @ANONYMIZERS.register("local_suppression")
@@ -231,7 +234,7 @@ def wildcard_suppressions(codes: IntArray, k: int) -> BoolArray:
     -------
     Which cells are '*', including those that were before.
     """
-    from fedanon.sdc.methods._wildcard_search import restore
+    from fedanon.sdc.methods._wildcard_search import all_bits, index_rows, restore, silent_bits
 
     groups = Groups.equal_rows(codes)
     # k equal rows never violate k; more of them need not be looked at
@@ -239,29 +242,33 @@ def wildcard_suppressions(codes: IntArray, k: int) -> BoolArray:
     place[groups.order] = np.arange(len(codes)) - groups.starts[groups.labels[groups.order]]
     looked_at = np.flatnonzero(place < k)
     before = np.ascontiguousarray(codes[looked_at])
-    found = [_in_turn(before, k, waits=False), _in_turn(before, k, waits=True)]
+    index = index_rows(before)
+    found = [_in_turn(before, index, k, waits=False), _in_turn(before, index, k, waits=True)]
     fitting = fitting_suppressions(codes[groups.first_rows], groups.sizes.astype(np.float64), k)
     fitting = fitting[groups.labels[looked_at]]
     if sdcmicro_people(np.where(fitting, SUPPRESSED, before), np.ones(len(before))).min() >= k:
         found.append(np.where(fitting, SUPPRESSED, before).astype(before.dtype))
     best = min(found, key=lambda rows: int((rows == SUPPRESSED).sum()))
-    restore(best, before, sdcmicro_people(best, np.ones(len(best))).astype(np.int64), k)
+    counts = sdcmicro_people(best, np.ones(len(best))).astype(np.int64)
+    restore(best, before, counts, k, index, silent_bits(best), all_bits(len(best)))
     suppressed = np.asarray(codes == SUPPRESSED)
     suppressed[looked_at] = best == SUPPRESSED
     return suppressed
 
 
-def _in_turn(before: IntArray, k: int, *, waits: bool) -> IntArray:
+def _in_turn(before: IntArray, index: Index, k: int, *, waits: bool) -> IntArray:
     """Suppress a key of every row that violates k, the rarest first, until none does."""
-    from fedanon.sdc.methods._wildcard_search import suppress_in_turn
+    from fedanon.sdc.methods._wildcard_search import all_bits, silent_bits, suppress_in_turn
 
     rows = before.copy()
+    silent, everyone = silent_bits(rows), all_bits(len(rows))
     while True:
         counts = sdcmicro_people(rows, np.ones(len(rows)))
         problems = np.flatnonzero(counts < k)
         if not len(problems):
             return rows
-        suppress_in_turn(rows, problems[np.argsort(counts[problems], kind="stable")], k, waits)
+        in_order = problems[np.argsort(counts[problems], kind="stable")]
+        suppress_in_turn(rows, in_order, k, waits, index, silent, everyone)
 
 
 def _all_masks(width: int) -> Iterator[BoolArray]:

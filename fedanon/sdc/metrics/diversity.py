@@ -15,6 +15,7 @@ from fedanon.privacy.models.t_closeness import equal_distance, ordered_distance
 from fedanon.privacy.sensitive import Sensitive, sensitive_values
 from fedanon.release.release import Release
 from fedanon.release.view import PublishedView
+from fedanon.sdc.metrics.suda import released_keys
 from fedanon.types import AnyArray, FloatArray, IndexArray, IntArray
 
 #: sdcMicro's constant of recursive (c, l)-diversity
@@ -142,9 +143,17 @@ def sensitive_codes(view: PublishedView) -> dict[str, IndexArray]:
     return {name: column.codes.astype(np.int64) for name, column in _sensitive(view).items()}
 
 
-def record_diversity(view: PublishedView) -> dict[str, Diversity]:
-    """Return the diversity of every published record's class, by sensitive column."""
+def record_diversity(view: PublishedView, *, as_sdcmicro: bool = False) -> dict[str, Diversity]:
+    """Return the diversity of every published record's class, by sensitive column.
+
+    Up to its version 5.8.1 sdcMicro takes every record that lacks a key, or whose key is '*', for a class of its own
+    (``as_sdcmicro``).
+    """
     labels = view.classes.labels[~view.suppressed]
+    if as_sdcmicro:
+        lacking = np.flatnonzero((released_keys(view) < 0).any(axis=1))
+        labels = np.array(labels, dtype=np.int64)
+        labels[lacking] = labels.max(initial=0) + 1 + np.arange(len(lacking))
     return {
         name: diversity(labels, column.codes, missing=column.size - 1 if column.has_missing else None)
         for name, column in _sensitive(view).items()

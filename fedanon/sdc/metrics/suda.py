@@ -32,6 +32,8 @@ _MOST_KEYS = 62
 DIS_INTERVALS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
 #: sdcMicro's default share of the population that is in the sample
 SAMPLING_FRACTION = 0.01
+#: sdcMicro adds constant keys to fewer than these; no unique contains one, but scores count them
+LEAST_KEYS = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,18 +57,26 @@ class SampleUniques:
 
     def scores(self, kind: Score = "original") -> FloatArray:
         """Return the SUDA score of every row: the sum over its MSUs (:func:`unique_scores`)."""
-        points = unique_scores(self.n_keys, self.max_size, kind)[self.members.sum(axis=1)]
-        return np.bincount(self.rows, points, minlength=len(self.row_counts)).astype(np.float64)
+        return np.bincount(self.rows, self._points(kind), minlength=len(self.row_counts)).astype(np.float64)
 
     def contributions(self, kind: Score = "original") -> FloatArray:
         """Return, for every key, the share of all scores that comes from MSUs it is part of; 0 without any MSU."""
-        points = unique_scores(self.n_keys, self.max_size, kind)[self.members.sum(axis=1)]
+        points = self._points(kind)
         total = points.sum()
         return np.asarray(points @ self.members / total) if total else np.zeros(self.n_keys)
 
     def dis_scores(self, kind: Score = "original", fraction: float = SAMPLING_FRACTION) -> FloatArray:
         """Return the :func:`dis_suda` of every row."""
-        return dis_suda(self.scores(kind), int((self.row_counts == 2).sum()), self.n_keys, fraction)
+        return dis_suda(self.scores(kind), int((self.row_counts == 2).sum()), self._scored_keys, fraction)
+
+    @property
+    def _scored_keys(self) -> int:
+        return max(self.n_keys, LEAST_KEYS)
+
+    def _points(self, kind: Score) -> FloatArray:
+        """Return the score of every MSU."""
+        keys = self.n_keys if kind == "normalized" else self._scored_keys
+        return np.asarray(unique_scores(keys, self.max_size, kind)[self.members.sum(axis=1)])
 
 
 def minimal_sample_uniques(keys: AnyArray, max_size: int | None = None) -> SampleUniques:
@@ -124,7 +134,7 @@ def unique_scores(n_keys: int, max_size: int, kind: Score) -> FloatArray:
 
     'original' is the score of Elliot et al. (2005) and of sdcMicro's ``original_scores=TRUE``, 'normalized' eq. 3.4 of
     Morais 2022, 'ihsn' sdcMicro's ``original_scores=FALSE``. As printed, the product with M = Q contains the factor 0;
-    here it ends at Q - 1, as in sdcMicro.
+    here it ends at Q - 1, as in sdcMicro. The scores of sdcMicro, and DIS-SUDA, take one or two keys for three.
     """
     scores = np.zeros(n_keys + 1)
     for q in range(1, max_size + 1):

@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fedanon.anonymizers.baselines import Identity
 from fedanon.data.hierarchy import Hierarchy
 from fedanon.data.schema import Categorical, Numeric, Role, Schema
 from fedanon.data.table import Table
 from fedanon.metrics import evaluate
-from fedanon.sdc.metrics.diversity import closeness, diversity
+from fedanon.sdc.metrics.diversity import closeness, diversity, record_diversity
 from tests.metrics.metric_cases import numeric, released
 
 RECORDS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 5)), min_size=1, max_size=40)
@@ -89,3 +90,13 @@ def test_missing_is_a_value_but_none_that_recursion_counts() -> None:
     assert found.distinct.tolist() == [3] * 5
     assert found.recursive.tolist() == [1] * 5
     assert diversity(np.zeros(5, dtype=int), np.array([0, 0, 1, 2, 2])).recursive.tolist() == [2] * 5
+
+
+def test_a_record_without_a_key_is_alone_in_sdcmicro() -> None:
+    """ldiversity of sdcMicro 5.8.1; its successor takes a missing key for a value, as we do."""
+    frame = pd.DataFrame({"age": [20, 20, None, None], "illness": ["a", "b", "a", "b"]})
+    illness = Categorical("illness", Role.SENSITIVE, Hierarchy.flat(["a", "b"]))
+    table = Table.from_frame(frame, Schema((numeric("age", 0, 99), illness)), missing="category")
+    release = Identity().anonymize(table, rng=0)
+    assert record_diversity(release)["illness"].distinct.tolist() == [2, 2, 2, 2]
+    assert record_diversity(release, as_sdcmicro=True)["illness"].distinct.tolist() == [2, 2, 1, 1]

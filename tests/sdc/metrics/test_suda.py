@@ -113,4 +113,20 @@ def test_nonsense_is_refused() -> None:
     with pytest.raises(ConfigError, match="'max_size' parameter"):
         minimal_sample_uniques(np.zeros((2, 2), dtype=np.int64), 0)
     assert minimal_sample_uniques(np.zeros((2, 0), dtype=np.int64)).scores().tolist() == [0, 0]
-    assert math.isclose(minimal_sample_uniques(np.array([[3]])).scores()[0], 1)
+    assert math.isclose(minimal_sample_uniques(np.array([[3]])).scores()[0], 2), "one key counts as three"
+
+
+def test_two_keys_are_scored_as_three() -> None:
+    """R's sdcMicro 5.8.1, suda2 with original_scores=TRUE and FALSE; it adds a constant key, and fails with one key."""
+    keys = np.array([[1, 1], [1, 2], [2, 1], [2, 2], [2, 2], [3, 1], [1, 1], [4, 3], [1, -1]])
+    found = minimal_sample_uniques(keys)
+    assert found.scores().tolist() == [0, 1, 1, 0, 0, 2, 0, 4, 0]
+    assert found.dis_scores()[[1, 5, 7]] == pytest.approx([0.006515912161, 0.015359584165, 0.035774050030], abs=1e-7)
+    assert (100 * found.contributions()).tolist() == [75, 50]
+    assert found.scores("ihsn") == pytest.approx([0, 1 / 3, 1 / 3, 0, 0, 1, 0, 2, 0])
+    assert found.dis_scores("ihsn")[[1, 5, 7]] == pytest.approx(
+        [0.005923712435, 0.022986682913, 0.052992768809], abs=1e-7
+    )
+    assert 100 * found.contributions("ihsn") == pytest.approx([72.72727273, 45.45454545])
+    # the score of the paper's own equation knows the keys that there are
+    assert found.scores("normalized")[[1, 5]] == pytest.approx([1 / 4, 1 / 2])
