@@ -11,7 +11,7 @@ import hashlib
 import json
 import logging
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -69,7 +69,7 @@ def open_door(context: Context) -> Door:
     try:
         return GuardedDoor(context)
     except FedanonError as error:  # without a door there is no log of answers, and no answer
-        log.error("the policy of this node cannot be read: %s", error)
+        log.error("this node cannot answer anything: %s", error)
         raise _refusal("policy") from None
 
 
@@ -174,6 +174,7 @@ class GuardedDoor(Door):
             raise ConfigError("The node config names no folder for the ledger (`egress`); `fedanon node run` does.")
         self.ledger = EgressLedger(Path(folder) / LEDGER_FILE)
         self.log = AuditLog(Path(folder) / LOG_FILE)
+        self.ledger.begin(self.log.path)
         self._release = self._data = ""
 
     @property
@@ -195,7 +196,7 @@ class GuardedDoor(Door):
         data = file_sha256(Path(str(self.config["data"])))
         self._release = self._release_key(settings, data, plan)
         with self.ledger.changing() as note:
-            self._note_run(note)
+            self._note_run(note, settings)
             self._note_release_key(note.releases.setdefault(data, {}), self._release)
         self._data = data
 
@@ -208,13 +209,20 @@ class GuardedDoor(Door):
             )
         made.setdefault(key, "")
 
-    def _note_run(self, note: EgressNote) -> RunNote:
+    def _note_run(self, note: EgressNote, settings: RunSettings | None = None) -> RunNote:
+        """The note of this run; one that came before must have come with the same settings: it has paid by them."""
         day = today()
         if self._run not in note.runs:
             if note.runs_on(day) >= self.policy.runs_per_day:
                 raise RefusedError("runs", f"More than runs_per_day = {self.policy.runs_per_day} runs begin today.")
             note.runs[self._run] = RunNote(day)
-        return note.runs[self._run]
+        run = note.runs[self._run]
+        if settings is not None:
+            digest = _digest(asdict(settings))
+            if run.settings not in ("", digest):
+                raise RefusedError("run", "A run comes again with other settings than it began with.")
+            run.settings = digest
+        return run
 
     def _release_key(self, settings: RunSettings, data: str, plan: Sequence[NDArray[Any]]) -> str:
         """Equal for equal releases: all that a release depends on, and nothing that it does not."""
@@ -229,7 +237,7 @@ class GuardedDoor(Door):
             "seed": settings.seed if self.policy.split == "run" else None,
             "plan": joint_state.hash_plan(list(plan)) if plan else None,
         }
-        return hashlib.sha256(json.dumps(depends, sort_keys=True, default=str).encode()).hexdigest()[:16]
+        return _digest(depends)
 
     def admit_counts(self, settings: RunSettings, method: JointMethod) -> None:
         """Ask the policy; note the run."""
@@ -237,7 +245,7 @@ class GuardedDoor(Door):
         self.policy.check_counts(method)
         super().admit_counts(settings, method)
         with self.ledger.changing() as note:
-            self._note_run(note)
+            self._note_run(note, settings)
 
     def check_made(self, node: Node) -> None:
         """The release must satisfy what the policy requires beyond k, and be the one that was made before, if any.
@@ -309,14 +317,14 @@ class GuardedDoor(Door):
         policy, data = self.policy, file_sha256(Path(str(self.config["data"])))
         with self.ledger.changing() as note:
             run, protocols = self._note_run(note), note.protocols.setdefault(data, [])
-            if self._run not in protocols:
-                if len(protocols) >= policy.max_releases:
+            if self._run not in protocols or not run.counts:
+                if len({*protocols, self._run}) > policy.max_releases:
                     raise RefusedError(
                         "releases", f"More than max_releases = {policy.max_releases} runs count jointly."
                     )
                 if method.noisy and note.count_epsilon + method.epsilon > policy.count_epsilon * (1 + ROUNDING):
                     raise RefusedError("budget", f"The budget count_epsilon = {policy.count_epsilon:g} is spent.")
-                protocols.append(self._run)
+                note.protocols[data] = list(dict.fromkeys([*protocols, self._run]))
                 note.count_epsilon += method.epsilon if method.noisy else 0.0
             if run.counts >= policy.counts_per_run or step <= run.last_count:
                 raise RefusedError("counts", "A run asks for too many counts, or for one twice.")
@@ -329,6 +337,11 @@ class GuardedDoor(Door):
 
     def keep_peers(self, method: JointMethod, keys: Keys) -> None:
         """The same ones throughout: a sum without one of them would show its counts."""
+        with self.ledger.changing() as note:
+            run = self._note_run(note)
+            if run.peers not in ([], sorted(keys)):
+                raise RefusedError("peers", "A run is to be summed with other nodes than it began with.")
+            run.peers = sorted(keys)
         joint_state.keep_peers(self.context, keys, all_stay=True)
 
     def egress(self) -> dict[str, int]:
@@ -368,7 +381,11 @@ class GuardedDoor(Door):
         """The reason stays here; the server learns its kind."""
         refusal = error.kind if isinstance(error, RefusedError) else _kind(error)
         log.warning("refused to answer %s (%s): %s", kind, refusal, error)
-        self.note("refusal", kind=kind, refusal=refusal, reason=str(error))
+        try:
+            self.note("refusal", kind=kind, refusal=refusal, reason=str(error))
+        except FedanonError as unwritten:  # names a file of this machine
+            log.error("%s", unwritten)
+            refusal = "log"
         return _refusal(refusal)
 
 
@@ -400,6 +417,10 @@ def _size(value: Any) -> int:
     if isinstance(value, list):
         return sum(_size(entry) for entry in value)
     return len(value) if isinstance(value, (str, bytes)) else 8
+
+
+def _digest(depends: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(depends, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
 def _refusal(kind: str) -> RefusedError:
