@@ -30,8 +30,9 @@ from fedanon.errors import (
     SchemaError,
     UpdateRejectedError,
 )
-from fedanon.federated import joint_state
+from fedanon.federated import joint_state, wire
 from fedanon.federated.policy import NodePolicy, make_component
+from fedanon.federated.shared_scores import check_peers, count_privately, offer_key
 from fedanon.io.audit import AuditLog, audit
 from fedanon.io.manifest import file_sha256
 from fedanon.joint.disclosure import read_rules
@@ -41,10 +42,8 @@ from fedanon.learning.dp_ledger import NodeLedger, former
 from fedanon.learning.egress_ledger import EgressLedger, EgressNote, RunNote
 from fedanon.learning.node import RELEASE_METRICS, Node, NodeFacts
 from fedanon.learning.node_rules import NodeRules
-from fedanon.learning.private_scores import HISTOGRAM, add_noise
 from fedanon.learning.settings import RunSettings
 from fedanon.models.base import Parameters
-from fedanon.privacy.accounting.noise import SecureNoise
 from fedanon.privacy.requirements import parse_requirements
 from fedanon.release.gate import digest_release
 
@@ -124,8 +123,14 @@ class Door:
         """What the node reports about itself; metrics have no noise: where a budget is kept, they stay here."""
         return node.facts if node.settings.dp is None else replace(node.facts, measures={})
 
-    def scores(self, node: Node, parameters: Parameters, number: int) -> dict[str, Any]:
-        """What the node reports about a model."""
+    def score_key(self, node: Node) -> tuple[bytes, ...]:
+        """A signed key for masks, with which the node offers to share the noise of its scores; or nothing."""
+        return ()
+
+    def scores(
+        self, node: Node, parameters: Parameters, number: int, keys: wire.SignedKeys | None = None
+    ) -> dict[str, Any]:
+        """What the node reports about a model; ``keys`` are those of nodes that share noise."""
         return dict(node.evaluate(parameters))
 
     def begin_count(self, method: JointMethod, step: int) -> None:
@@ -282,16 +287,22 @@ class GuardedDoor(Door):
         names = RELEASE_METRICS if self.policy.measures == "release" else tuple(told.measures)
         return replace(told, measures={n: self._rounded(told.measures[n]) for n in names if n in told.measures})
 
-    def scores(self, node: Node, parameters: Parameters, number: int) -> dict[str, Any]:
+    def score_key(self, node: Node) -> tuple[bytes, ...]:
+        """Where noise may be shared with nodes that are known."""
+        return offer_key(self.context, self.policy, node)
+
+    def scores(
+        self, node: Node, parameters: Parameters, number: int, keys: wire.SignedKeys | None = None
+    ) -> dict[str, Any]:
         """Scores on what the policy says, counted or paid for before they are worked out."""
         scores = node.rules.scores
         if scores == "none":
             return {}
+        peers = check_peers(self.context, self.policy, node, *keys) if keys and scores == "private" else {}
         with self.ledger.changing() as note:
             self._note_evaluation(note, number)
         if scores == "private":
-            noisy = add_noise(node.count_predictions(parameters), self.policy.score_epsilon, SecureNoise())
-            return {HISTOGRAM: noisy.ravel().tolist()}
+            return count_privately(self.context, self.policy, node, parameters, number, peers)
         return {name: self._rounded(value) for name, value in node.evaluate(parameters).items()}
 
     def _note_evaluation(self, note: EgressNote, number: int) -> None:

@@ -69,6 +69,8 @@ class Handshake:
         #: when a node had come that was asked
         self._asked: dict[int, str] = {}
         self._left_out: set[int] = set()
+        #: signed keys of the nodes that share the noise of private scores
+        self.score_keys: dict[int, tuple[bytes, bytes]] = {}
 
     def look(self) -> Mapping[int, Visitor]:
         """Who is online, as far as that is known; their names are noted."""
@@ -134,8 +136,11 @@ class Handshake:
         for reply in sorted(replies, key=lambda reply: self._participants.label(reply.metadata.src_node_id)):
             node = reply.metadata.src_node_id
             try:
+                key = wire.read_score_key(reply)
                 self._participants.admit(node, *wire.read_facts(reply))
                 self._left_out.discard(node)
+                if key is not None:
+                    self.score_keys[node] = key
             except UpdateRejectedError as error:
                 self._left_out.add(node)
                 self._participants.reject(number, node, str(error))

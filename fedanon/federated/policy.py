@@ -84,6 +84,12 @@ class NodePolicy:
     max_score_epsilon: float = parameter(
         6.0, help="scores = 'private': what all evaluations of all runs may cost", at_least=0, group=SCORES
     )
+    score_noise: Literal["shared", "own"] = parameter(
+        "shared",
+        help="scores = 'private': a share of the noise, behind masks, where nodes of peer_keys add theirs and more "
+        "than half of them are honest; or all of it here",
+        group=SCORES,
+    )
     counts: str = parameter(
         "secure_dp",
         help="rules it accepts; 'secure' shows the server exact sums over all nodes, 'plain' every count",
