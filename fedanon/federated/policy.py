@@ -86,8 +86,7 @@ class NodePolicy:
     )
     score_noise: Literal["shared", "own"] = parameter(
         "shared",
-        help="scores = 'private': a share of the noise, behind masks, where nodes of peer_keys add theirs and more "
-        "than half of them are honest; or all of it here",
+        help="scores = 'private': noise in shares with the nodes of peer_keys, most of them honest; or all of it here",
         group=SCORES,
     )
     counts: str = parameter(
