@@ -77,8 +77,7 @@ def pooled_scores(histograms: Sequence[CountArray], people: int) -> dict[str, fl
         return {}
     if any(histogram.shape[1] == N_BINS for histogram in histograms):
         histograms = [coarsened(histogram) for histogram in histograms]
-    total = np.sum(histograms, axis=0).astype(np.float64)
-    total += (people - total.sum()) / total.size
+    total = _of_all(np.sum(histograms, axis=0), people)
     negatives, positives = total
     n_negative, n_positive = negatives.sum(), positives.sum()
     if n_negative <= 0 or n_positive <= 0:
@@ -90,13 +89,24 @@ def pooled_scores(histograms: Sequence[CountArray], people: int) -> dict[str, fl
         "accuracy": right / n,
         "precision": true_positive / labeled if labeled > 0 else 0.0,
         "recall": true_positive / n_positive,
-        "auc": _area(negatives / n_negative, positives / n_positive),
+        "auc": _area(negatives, positives),
         "log_loss": -(positives @ np.log(middle) + negatives @ np.log1p(-middle)) / n,
         "brier": (positives @ (1 - middle) ** 2 + negatives @ middle**2) / n,
         "calibration": float(np.abs(total.sum(axis=0) * middle - positives).sum() / n),
     }
     bounded = {name: float(value if name == "log_loss" else np.clip(value, 0, 1)) for name, value in scores.items()}
     return {f"{name}_private": value for name, value in bounded.items()}
+
+
+def curve_area(histogram: CountArray, people: int) -> float:
+    """The area under the ROC curve of a noisy histogram of so many people, in any bins."""
+    return _area(*_of_all(histogram, people))
+
+
+def _of_all(histogram: CountArray, people: int) -> FloatArray:
+    """Counts of so many people in all."""
+    total = histogram.astype(np.float64)
+    return np.asarray(total + (people - total.sum()) / total.size)
 
 
 def _middles(edges: FloatArray) -> FloatArray:
