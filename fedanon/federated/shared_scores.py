@@ -32,8 +32,6 @@ from fedanon.types import CountArray
 
 log = logging.getLogger("fedanon")
 
-#: added to the number of a round: no mask of scores is one of joint counts
-FIRST_STEP = 2**32
 #: fewer nodes hide nobody
 MIN_NODES = 2
 
@@ -48,7 +46,7 @@ def offer_key(context: Context, policy: NodePolicy, node: Node) -> tuple[bytes, 
     identity = NodeIdentity.from_config(context.node_config)
     if len(identity.peers or ()) - 1 < max(policy.min_peers, MIN_NODES - 1):
         return ()
-    key = public_key(joint_state.secret(context))
+    key = public_key(_secret(context))
     return key, identity.signature(context.run_id, node.number, key)
 
 
@@ -73,8 +71,12 @@ def count_privately(
         return {HISTOGRAM: noisy.ravel().tolist()}
     exact = node.count_predictions(parameters, FINE_EDGES).ravel()
     noisy = add_noise_shares(exact, 1.0 / policy.score_epsilon, enough(len(peers)))
-    masked = mask_counts(noisy, joint_state.secret(context), node.number, peers, FIRST_STEP + number)
+    masked = mask_counts(noisy, _secret(context), node.number, peers, number)
     return {MASKED: masked.tolist()}
+
+
+def _secret(context: Context) -> bytes:
+    return joint_state.secret(context, joint_state.SCORE_SECRET)
 
 
 def enough(n_nodes: int) -> int:

@@ -12,7 +12,7 @@ import pytest
 from flwr.app import Message, MessageType
 from numpy.typing import NDArray
 
-from fedanon.federated import wire
+from fedanon.federated import joint_state, wire
 from fedanon.federated.deployment.egress_log import WORDS, read_egress
 from fedanon.federated.deployment.node import NodeFolder
 from fedanon.federated.engines import LocalGrid
@@ -87,6 +87,15 @@ def test_only_the_sum_can_be_read_and_has_the_noise_of_few(nodes: list[NodeFolde
     assert run.answers[WORDS["scores shared"]] == 1
 
 
+def test_masks_of_scores_are_never_those_of_counts(nodes: list[NodeFolder]) -> None:
+    """A server names steps and rounds as it likes: two answers behind one mask would show their difference."""
+    run = replace(RUN, method="federated_mondrian", method_settings={"k": 10, "k_local": 5, "counts": "secure_dp"})
+    grid = grid_of(nodes, run)
+    joined = {reply.metadata.src_node_id: wire.read_join(reply)[2] for reply in ask(grid, wire.JOIN, 0)}
+    for node, context in grid._contexts.items():
+        assert public_key(joint_state.secret(context, joint_state.SCORE_SECRET)) != joined[node]
+
+
 def test_whole_noise_is_that_of_more_than_half() -> None:
     assert [enough(n) for n in (2, 3, 4, 10)] == [2, 2, 3, 6]
 
@@ -155,7 +164,7 @@ def test_a_node_that_has_lost_its_key_is_left_out_of_the_sum_from_then_on(nodes:
     def on_round(scores: dict[str, Any]) -> None:
         seen.append("auc_private" in scores)
         if len(seen) == 1:
-            grid._contexts[2].state.pop("joint-secret")
+            grid._contexts[2].state.pop("score-secret")
 
     FederatedRun(grid, run, on_round=on_round).run()
     assert seen == [True, False, True]
