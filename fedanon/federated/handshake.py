@@ -136,10 +136,13 @@ class Handshake:
         for reply in sorted(replies, key=lambda reply: self._participants.label(reply.metadata.src_node_id)):
             node = reply.metadata.src_node_id
             try:
+                number_of, facts = wire.read_facts(reply)
                 key = wire.read_score_key(reply)
-                self._participants.admit(node, *wire.read_facts(reply))
+                if key and key[0] in (known for other, (known, _) in self.score_keys.items() if other != node):
+                    raise UpdateRejectedError("it sends no key of its own")
+                self._participants.admit(node, number_of, facts)
                 self._left_out.discard(node)
-                if key is not None:
+                if key:
                     self.score_keys[node] = key
             except UpdateRejectedError as error:
                 self._left_out.add(node)

@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from functools import lru_cache
-from typing import Any, Literal, get_type_hints
+from typing import Any, Literal, TypeGuard, get_type_hints
 
 import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict
@@ -175,7 +175,7 @@ def read_facts(message: Message) -> tuple[int, NodeFacts]:
         facts = NodeFacts(str(config["schema"]), str(config["version"]), measures=measures, counted=counted, **sizes)
     except (KeyError, TypeError, ValueError, OverflowError, ConfigError):
         raise UpdateRejectedError("its facts cannot be read") from None
-    if not isinstance(number, int) or facts.n_train < 1 or facts.n_train > 10**8:
+    if not _is_number(number) or facts.n_train < 1 or facts.n_train > 10**8:
         raise UpdateRejectedError("its facts are out of bounds")
     return number, facts
 
@@ -189,6 +189,11 @@ def read_score_key(message: Message) -> tuple[bytes, bytes] | None:
     if len(key) != KEY_BYTES or len(signature) != SIGNATURE_BYTES:
         raise UpdateRejectedError("its key or signature cannot be read")
     return key, signature
+
+
+def _is_number(number: Any) -> TypeGuard[int]:
+    """Whether this is the number of a node, as it travels with keys."""
+    return type(number) is int and 0 <= number <= np.iinfo(np.int32).max
 
 
 def reply_egress(message: Message, told: Mapping[str, int]) -> Message:
@@ -223,7 +228,7 @@ def read_join(message: Message) -> tuple[int, tuple[str, str, bool], bytes, list
     """A node's number, what it must have in common with the others, its public key, its axes, and its signature."""
     config = _only(message, ConfigRecord, CONFIG)
     number, persons = config.get("number"), config.get("persons")
-    if len(message.content) != 2 or type(number) is not int or type(persons) is not bool:
+    if len(message.content) != 2 or not _is_number(number) or type(persons) is not bool:
         raise UpdateRejectedError("it does not say who it is")
     common = str(config.get("schema")), str(config.get("version")), persons
     return number, common, _from_hex(config.get("key")), read_arrays(message), _from_hex(config.get("signature"))

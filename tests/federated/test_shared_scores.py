@@ -9,19 +9,21 @@ from typing import Any
 
 import numpy as np
 import pytest
-from flwr.app import Message, MessageType
+from flwr.app import ConfigRecord, Message, MessageType
 from numpy.typing import NDArray
 
 from fedanon.federated import joint_state, wire
 from fedanon.federated.deployment.egress_log import WORDS, read_egress
 from fedanon.federated.deployment.node import NodeFolder
 from fedanon.federated.engines import LocalGrid
+from fedanon.federated.handshake import Attendance, Handshake
 from fedanon.federated.policy import NodePolicy
 from fedanon.federated.server import FederatedRun
 from fedanon.federated.shared_scores import add_up_shares, enough, pack_score_keys
 from fedanon.joint.masks import new_secret, public_key, sum_masked_counts
 from fedanon.joint.node import make_node as make_learner
 from fedanon.learning.egress_ledger import EgressLedger
+from fedanon.learning.participants import Participants
 from fedanon.learning.private_scores import FINE_EDGES, MASKED
 from fedanon.learning.rounds import Reply
 from tests.federated.deployed import allow, deployed
@@ -189,6 +191,25 @@ def test_a_sum_that_cannot_be_one_is_left_out() -> None:
         summed, missing = add_up_shares(other, [1, 2])
         assert missing == [2]
         assert all(reply.shared is None for reply in summed)
+
+
+def tamper(reply: Message, **config: Any) -> Message:
+    reply.content["config"] = ConfigRecord({**reply.content["config"], **config})  # type: ignore[dict-item]
+    return reply
+
+
+def test_keys_of_malicious_nodes_do_not_stop_the_others(nodes: list[NodeFolder]) -> None:
+    grid = grid_of(nodes, RUN)
+    first, second, third, fourth = ask(grid, MessageType.QUERY, 0)
+    taken = str(first.content["config"]["key"])
+    del fourth.content["config"]
+    replies = [first, tamper(second, key=taken), tamper(third, key="rows"), fourth]
+    for changed in (replies, [tamper(third, number=2**40)]):
+        participants = Participants()
+        handshake = Handshake(grid, participants, lambda *_, found=changed: found, Attendance())  # type: ignore[misc]
+        handshake._greet(0, [1, 2, 3, 4])
+        assert list(handshake.score_keys) == list(participants.facts) == ([1] if changed is replies else [])
+        assert len(participants.rejected) == len(changed) - len(participants.facts)
 
 
 # ---- real processes ------------------------------------------------------------------------------
