@@ -5,8 +5,8 @@ scale 1 / epsilon on every count is differentially private with epsilon, whateve
 there or add nothing; how many people are tested is public. Sums over nodes give the scores; noise is paid for whether
 anyone reads it or not, so a node answers until its budget is spent.
 
-Fewer bins have less noise in all, but show less of the curve; where all nodes share the noise of one, there are twice as
-many. The bins were chosen on predictions for other tables than the one the errors are stated for, and on made-up ones.
+Fewer bins have less noise in all, but show less of the curve; where all nodes share the noise of one, there are twice
+as many. They were chosen on predictions for other tables than the one the errors are stated for, and on made-up ones.
 """
 
 from __future__ import annotations
