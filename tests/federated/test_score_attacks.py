@@ -38,7 +38,7 @@ from tests.federated.test_egress import table_of, truth_of
 STEEP = 1e6
 TEN_TIMES = 9000
 #: nodes whose test people are asked for bits, and the limits lifted for it
-NODES = {"open": 10, "release": 400, "private": 40}
+NODES = {"open": 10, "release": 150, "private": 40}
 #: how often a true claim may fail a test; the 95 % interval that is printed misses the truth one time in twenty
 CHANCE = 1e-6
 LIFTED = {"evaluations_per_run": 10**6, "evaluations_per_day": 10**6}
