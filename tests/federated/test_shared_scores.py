@@ -24,7 +24,7 @@ from fedanon.joint.masks import new_secret, public_key, sum_masked_counts
 from fedanon.joint.node import make_node as make_learner
 from fedanon.learning.egress_ledger import EgressLedger
 from fedanon.learning.participants import Participants
-from fedanon.learning.private_scores import FINE_EDGES, MASKED
+from fedanon.learning.private_scores import FINE_EDGES, MASKED, curve_area
 from fedanon.learning.rounds import Reply
 from tests.federated.deployed import allow, deployed
 from tests.federated.hostile_server import TEMPLATE, grid_of
@@ -106,7 +106,9 @@ def test_a_run_reads_the_scores_of_the_sum(nodes: list[NodeFolder]) -> None:
     outcome = FederatedRun(grid_of(nodes, RUN), RUN).run()
     assert outcome.rejected == outcome.unresponsive == []
     assert [scores["round"] for scores in outcome.rounds] == [2, 4]
-    assert all(0.7 < scores["auc_private"] <= 1 for scores in outcome.rounds)
+    exact = np.sum([exact_of(node, outcome.parameters) for node in nodes], axis=0)
+    # 240 people: noise moves the area by about .02
+    assert outcome.rounds[-1]["auc_private"] == pytest.approx(curve_area(exact, int(exact.sum())), abs=0.2)
     assert [spent(node) for node in nodes] == [4.0] * 4
 
 
@@ -227,5 +229,5 @@ def test_deployed_nodes_share_the_noise_of_their_scores(tmp_path: Path) -> None:
         result = found.finish(found.start_server())
         left = [read_egress(node.folder) for node in found.nodes]
     assert [sorted(scores) for scores in result["rounds"]] == [sorted(result["rounds"][0])] * 2
-    assert all(0.7 < scores["auc_private"] <= 1 for scores in result["rounds"])
+    assert all(0.5 < scores["auc_private"] <= 1 for scores in result["rounds"])
     assert [run.answers[WORDS["scores shared"]] for [run] in left] == [2, 2, 2]
