@@ -29,6 +29,7 @@ from fedanon.joint.signing import NodeIdentity
 from fedanon.learning.node import Node
 from fedanon.learning.node_rules import NodeRules
 from fedanon.learning.node_store import NodeStore
+from fedanon.learning.private_scores import MASKED
 from fedanon.learning.settings import RunSettings
 from fedanon.learning.validation import check_arrays
 from fedanon.models.base import Parameters
@@ -62,7 +63,7 @@ def client_app(
         joint_state.keep_plan(context, message)
         node = nodes.of(context, door)
         facts = door.facts(node)
-        reply = wire.reply_facts(message, facts, node.number)
+        reply = wire.reply_facts(message, facts, node.number, *door.score_key(node))
         return door.send("facts", reply, node=node.number, facts=facts.to_dict())
 
     @app.train()
@@ -82,9 +83,10 @@ def client_app(
     def evaluate(message: Message, context: Context, door: Door) -> Message:
         node = nodes.of(context, door)
         number = wire.read_round(message)
-        scores = door.scores(node, _parameters(node, message), number)
+        scores = door.scores(node, _parameters(node, message), number, wire.read_score_keys(message))
         reply = wire.reply_scores(message, scores, node.facts.n_test, node.outcome)
-        return door.send("scores", reply, node=node.number, round=number, scored=node.rules.scores)
+        scored = "shared" if MASKED in scores else node.rules.scores
+        return door.send("scores", reply, node=node.number, round=number, scored=scored)
 
     @app.query("egress")
     @guarded("egress")

@@ -11,7 +11,7 @@ import hashlib
 import json
 import logging
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,8 +30,9 @@ from fedanon.errors import (
     SchemaError,
     UpdateRejectedError,
 )
-from fedanon.federated import joint_state
+from fedanon.federated import joint_state, wire
 from fedanon.federated.policy import NodePolicy, make_component
+from fedanon.federated.shared_scores import check_peers, count_privately, offer_key
 from fedanon.io.audit import AuditLog, audit
 from fedanon.io.manifest import file_sha256
 from fedanon.joint.disclosure import read_rules
@@ -42,10 +43,8 @@ from fedanon.learning.egress_ledger import EgressLedger, EgressNote, RunNote
 from fedanon.learning.node import RELEASE_METRICS, Node, NodeFacts
 from fedanon.learning.node_rules import NodeRules
 from fedanon.learning.node_store import identify_data
-from fedanon.learning.private_scores import HISTOGRAM, add_noise
 from fedanon.learning.settings import RunSettings
 from fedanon.models.base import Parameters
-from fedanon.privacy.accounting.noise import SecureNoise
 from fedanon.privacy.requirements import parse_requirements
 from fedanon.release.gate import digest_release
 
@@ -70,7 +69,7 @@ def open_door(context: Context) -> Door:
     try:
         return GuardedDoor(context)
     except FedanonError as error:  # without a door there is no log of answers, and no answer
-        log.error("the policy of this node cannot be read: %s", error)
+        log.error("this node cannot answer anything: %s", error)
         raise _refusal("policy") from None
 
 
@@ -125,8 +124,14 @@ class Door:
         """What the node reports about itself; metrics have no noise: where a budget is kept, they stay here."""
         return node.facts if node.settings.dp is None else replace(node.facts, measures={})
 
-    def scores(self, node: Node, parameters: Parameters, number: int) -> dict[str, Any]:
-        """What the node reports about a model."""
+    def score_key(self, node: Node) -> tuple[bytes, ...]:
+        """A signed key for masks, with which the node offers to share the noise of its scores; or nothing."""
+        return ()
+
+    def scores(
+        self, node: Node, parameters: Parameters, number: int, keys: wire.SignedKeys | None = None
+    ) -> dict[str, Any]:
+        """What the node reports about a model; ``keys`` are those of nodes that share noise."""
         return dict(node.evaluate(parameters))
 
     def begin_count(self, method: JointMethod, step: int) -> None:
@@ -175,6 +180,7 @@ class GuardedDoor(Door):
             raise ConfigError("The node config names no folder for the ledger (`egress`); `fedanon node run` does.")
         self.ledger = EgressLedger(Path(folder) / LEDGER_FILE)
         self.log = AuditLog(Path(folder) / LOG_FILE)
+        self.ledger.begin(self.log.path)
         self._release = self._data = ""
 
     @property
@@ -196,7 +202,7 @@ class GuardedDoor(Door):
         data = identify_data(self.config)
         self._release = self._release_key(settings, data, plan)
         with self.ledger.changing() as note:
-            self._note_run(note)
+            self._note_run(note, settings)
             self._note_release_key(note.releases.setdefault(data, {}), self._release)
         self._data = data
 
@@ -209,13 +215,20 @@ class GuardedDoor(Door):
             )
         made.setdefault(key, "")
 
-    def _note_run(self, note: EgressNote) -> RunNote:
+    def _note_run(self, note: EgressNote, settings: RunSettings | None = None) -> RunNote:
+        """The note of this run; one that came before must have come with the same settings: it has paid by them."""
         day = today()
         if self._run not in note.runs:
             if note.runs_on(day) >= self.policy.runs_per_day:
                 raise RefusedError("runs", f"More than runs_per_day = {self.policy.runs_per_day} runs begin today.")
             note.runs[self._run] = RunNote(day)
-        return note.runs[self._run]
+        run = note.runs[self._run]
+        if settings is not None:
+            digest = _digest(asdict(settings))
+            if run.settings not in ("", digest):
+                raise RefusedError("run", "A run comes again with other settings than it began with.")
+            run.settings = digest
+        return run
 
     def _release_key(self, settings: RunSettings, data: str, plan: Sequence[NDArray[Any]]) -> str:
         """Equal for equal releases: all that a release depends on, and nothing that it does not."""
@@ -230,7 +243,7 @@ class GuardedDoor(Door):
             "seed": settings.seed if self.policy.split == "run" else None,
             "plan": joint_state.hash_plan(list(plan)) if plan else None,
         }
-        return hashlib.sha256(json.dumps(depends, sort_keys=True, default=str).encode()).hexdigest()[:16]
+        return _digest(depends)
 
     def admit_counts(self, settings: RunSettings, method: JointMethod) -> None:
         """Ask the policy; note the run."""
@@ -238,7 +251,7 @@ class GuardedDoor(Door):
         self.policy.check_counts(method)
         super().admit_counts(settings, method)
         with self.ledger.changing() as note:
-            self._note_run(note)
+            self._note_run(note, settings)
 
     def check_made(self, node: Node) -> None:
         """The release must satisfy what the policy requires beyond k, and be the one that was made before, if any.
@@ -275,16 +288,22 @@ class GuardedDoor(Door):
         names = RELEASE_METRICS if self.policy.measures == "release" else tuple(told.measures)
         return replace(told, measures={n: self._rounded(told.measures[n]) for n in names if n in told.measures})
 
-    def scores(self, node: Node, parameters: Parameters, number: int) -> dict[str, Any]:
+    def score_key(self, node: Node) -> tuple[bytes, ...]:
+        """Where noise may be shared with nodes that are known."""
+        return offer_key(self.context, self.policy, node)
+
+    def scores(
+        self, node: Node, parameters: Parameters, number: int, keys: wire.SignedKeys | None = None
+    ) -> dict[str, Any]:
         """Scores on what the policy says, counted or paid for before they are worked out."""
         scores = node.rules.scores
         if scores == "none":
             return {}
+        peers = check_peers(self.context, self.policy, node, *keys) if keys and scores == "private" else {}
         with self.ledger.changing() as note:
             self._note_evaluation(note, number)
         if scores == "private":
-            noisy = add_noise(node.count_predictions(parameters), self.policy.score_epsilon, SecureNoise())
-            return {HISTOGRAM: noisy.ravel().tolist()}
+            return count_privately(self.context, self.policy, node, parameters, number, peers)
         return {name: self._rounded(value) for name, value in node.evaluate(parameters).items()}
 
     def _note_evaluation(self, note: EgressNote, number: int) -> None:
@@ -310,14 +329,14 @@ class GuardedDoor(Door):
         policy, data = self.policy, identify_data(self.config)
         with self.ledger.changing() as note:
             run, protocols = self._note_run(note), note.protocols.setdefault(data, [])
-            if self._run not in protocols:
-                if len(protocols) >= policy.max_releases:
+            if self._run not in protocols or not run.counts:
+                if len({*protocols, self._run}) > policy.max_releases:
                     raise RefusedError(
                         "releases", f"More than max_releases = {policy.max_releases} runs count jointly."
                     )
                 if method.noisy and note.count_epsilon + method.epsilon > policy.count_epsilon * (1 + ROUNDING):
                     raise RefusedError("budget", f"The budget count_epsilon = {policy.count_epsilon:g} is spent.")
-                protocols.append(self._run)
+                note.protocols[data] = list(dict.fromkeys([*protocols, self._run]))
                 note.count_epsilon += method.epsilon if method.noisy else 0.0
             if run.counts >= policy.counts_per_run or step <= run.last_count:
                 raise RefusedError("counts", "A run asks for too many counts, or for one twice.")
@@ -330,6 +349,11 @@ class GuardedDoor(Door):
 
     def keep_peers(self, method: JointMethod, keys: Keys) -> None:
         """The same ones throughout: a sum without one of them would show its counts."""
+        with self.ledger.changing() as note:
+            run = self._note_run(note)
+            if run.peers not in ([], sorted(keys)):
+                raise RefusedError("peers", "A run is to be summed with other nodes than it began with.")
+            run.peers = sorted(keys)
         joint_state.keep_peers(self.context, keys, all_stay=True)
 
     def egress(self) -> dict[str, int]:
@@ -369,7 +393,11 @@ class GuardedDoor(Door):
         """The reason stays here; the server learns its kind."""
         refusal = error.kind if isinstance(error, RefusedError) else _kind(error)
         log.warning("refused to answer %s (%s): %s", kind, refusal, error)
-        self.note("refusal", kind=kind, refusal=refusal, reason=str(error))
+        try:
+            self.note("refusal", kind=kind, refusal=refusal, reason=str(error))
+        except FedanonError as unwritten:  # names a file of this machine
+            log.error("%s", unwritten)
+            refusal = "log"
         return _refusal(refusal)
 
 
@@ -401,6 +429,10 @@ def _size(value: Any) -> int:
     if isinstance(value, list):
         return sum(_size(entry) for entry in value)
     return len(value) if isinstance(value, (str, bytes)) else 8
+
+
+def _digest(depends: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(depends, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
 def _refusal(kind: str) -> RefusedError:

@@ -69,6 +69,8 @@ class Handshake:
         #: when a node had come that was asked
         self._asked: dict[int, str] = {}
         self._left_out: set[int] = set()
+        #: signed keys of the nodes that share the noise of private scores
+        self.score_keys: dict[int, tuple[bytes, bytes]] = {}
 
     def look(self) -> Mapping[int, Visitor]:
         """Who is online, as far as that is known; their names are noted."""
@@ -134,8 +136,14 @@ class Handshake:
         for reply in sorted(replies, key=lambda reply: self._participants.label(reply.metadata.src_node_id)):
             node = reply.metadata.src_node_id
             try:
-                self._participants.admit(node, *wire.read_facts(reply))
+                number_of, facts = wire.read_facts(reply)
+                key = wire.read_score_key(reply)
+                if key and key[0] in (known for other, (known, _) in self.score_keys.items() if other != node):
+                    raise UpdateRejectedError("it sends no key of its own")
+                self._participants.admit(node, number_of, facts)
                 self._left_out.discard(node)
+                if key:
+                    self.score_keys[node] = key
             except UpdateRejectedError as error:
                 self._left_out.add(node)
                 self._participants.reject(number, node, str(error))

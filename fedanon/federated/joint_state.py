@@ -17,6 +17,8 @@ from fedanon.federated import wire
 from fedanon.joint.masks import Keys, new_secret
 
 STEP, PLAN, SECRET, PEERS = "joint-step", "joint-plan", "joint-secret", "joint-peers"
+#: the key of masks for scores: no mask is used for two answers, whatever steps and rounds a server names
+SCORE_SECRET = "score-secret"
 
 
 def nothing_answered(context: Context) -> bool:
@@ -32,11 +34,11 @@ def answer_once(context: Context, step: int) -> None:
     context.state[STEP] = ConfigRecord({"step": step})
 
 
-def secret(context: Context) -> bytes:
+def secret(context: Context, name: str = SECRET) -> bytes:
     """This node's private key for the run, made when it is first asked for."""
-    if SECRET not in context.state:
-        context.state[SECRET] = ConfigRecord({"key": new_secret()})
-    return bytes(context.state[SECRET]["key"])  # type: ignore[arg-type]
+    if name not in context.state:
+        context.state[name] = ConfigRecord({"key": new_secret()})
+    return bytes(context.state[name]["key"])  # type: ignore[arg-type]
 
 
 def keep_peers(context: Context, keys: Keys, *, all_stay: bool) -> None:

@@ -84,6 +84,11 @@ class NodePolicy:
     max_score_epsilon: float = parameter(
         6.0, help="scores = 'private': what all evaluations of all runs may cost", at_least=0, group=SCORES
     )
+    score_noise: Literal["shared", "own"] = parameter(
+        "shared",
+        help="scores = 'private': noise in shares with the nodes of peer_keys, most of them honest; or all of it here",
+        group=SCORES,
+    )
     counts: str = parameter(
         "secure_dp",
         help="rules it accepts; 'secure' shows the server exact sums over all nodes, 'plain' every count",

@@ -8,14 +8,17 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from flwr.app import Message, MessageType, RecordDict
 from flwr.serverapp import Grid
+from numpy.typing import NDArray
 
 from fedanon.errors import InfeasibleError, UpdateRejectedError
 from fedanon.federated import wire
 from fedanon.federated.handshake import Attendance, Handshake
 from fedanon.federated.joint_server import JointSession, record_protocol
+from fedanon.federated.shared_scores import add_up_shares, pack_score_keys
 from fedanon.joint import JOINT_METHODS
 from fedanon.joint.protocol import Agreement
 from fedanon.learning.aggregators import Aggregator, Listener
@@ -113,7 +116,13 @@ class FederatedRun:
 
     def evaluate(self, number: int, nodes: Sequence[int], model: Aggregator) -> list[Reply]:
         """Ask nodes to score the global model."""
-        return [_plain(reply) for reply in self._ask(number, MessageType.EVALUATE, nodes, model=model)]
+        asked = [node for node in nodes if node in self._handshake.score_keys]
+        keys = pack_score_keys(self._handshake.score_keys, self._participants.numbers, asked)
+        replies = [_plain(r) for r in self._ask(number, MessageType.EVALUATE, nodes, model=model, keys=keys)]
+        summed, missing = add_up_shares(replies, asked if keys else [])
+        for node in missing:  # it may have lost its key
+            del self._handshake.score_keys[node]
+        return summed
 
     # ---- after the last round -------------------------------------------------------------------
 
@@ -136,18 +145,21 @@ class FederatedRun:
         content: RecordDict | None = None,
         *,
         model: Aggregator | None = None,
+        keys: Sequence[NDArray[Any]] = (),
         note: bool = True,
     ) -> list[Message]:
         """Send, and return the good replies in the order of the nodes' numbers; failures are logged.
 
-        What is sent is ``content``, or the model in the form each node needs; ``note`` notes who does not answer.
+        What is sent is ``content``, or the model in the form each node needs, with ``keys``; ``note`` notes who does
+        not answer.
         """
         if model is not None and self._forgetful:
             for node in nodes:
                 model.forget(node)
         packed: list[Packed] = []
         messages = [
-            wire.request(n, kind, number, content or self._packed(number, model, (n, kind), packed)) for n in nodes
+            wire.request(n, kind, number, content or self._packed(number, model, (n, kind), packed, keys))
+            for n in nodes
         ]
         replies = list(self.grid.send_and_receive(messages, timeout=self._timeout))
         good = [reply for reply in replies if not reply.has_error()]
@@ -165,11 +177,17 @@ class FederatedRun:
         return sorted(good, key=lambda r: (numbers.get(r.metadata.src_node_id, 0), r.metadata.src_node_id))
 
     @staticmethod
-    def _packed(number: int, model: Aggregator | None, listener: Listener, packed: list[Packed]) -> RecordDict:
+    def _packed(
+        number: int,
+        model: Aggregator | None,
+        listener: Listener,
+        packed: list[Packed],
+        keys: Sequence[NDArray[Any]],
+    ) -> RecordDict:
         """What a listener is sent; what is the same for the next node is packed once."""
         arrays = model.pending_updates(listener) if model else []
         if not packed or packed[-1][0] is not arrays:
-            packed.append((arrays, wire.request_content(number, wire.pack_arrays(arrays))))
+            packed.append((arrays, wire.request_content(number, wire.pack_arrays(arrays), keys)))
         return packed[-1][1]
 
 

@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from functools import lru_cache
-from typing import Any, Literal, get_type_hints
+from typing import Any, Literal, TypeGuard, get_type_hints
 
 import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict
@@ -22,8 +22,10 @@ from fedanon._version import __version__
 from fedanon.data.schema import Unit
 from fedanon.errors import ConfigError, UpdateRejectedError
 from fedanon.fields import build, stored_text, takes_table
+from fedanon.joint.masks import KEY_BYTES, read_keys
+from fedanon.joint.signing import SIGNATURE_BYTES
 from fedanon.learning.node import REPORTED_METRICS, NodeFacts, evaluation_scores
-from fedanon.learning.private_scores import HISTOGRAM
+from fedanon.learning.private_scores import HISTOGRAM, MASKED
 from fedanon.learning.settings import RunSettings
 from fedanon.models.outcome import BINARY, Outcome
 
@@ -35,6 +37,10 @@ EGRESS = ("releases", "facts", "updates", "evaluations", "counts", "refusals", "
 #: messages of joint anonymization: who takes part, and queries for counts
 JOIN, COUNT = "query.join", "query.count"
 TELL_EGRESS = "query.egress"
+#: under which the keys of nodes that share noise travel: numbers, keys, signatures
+KEY_PARTS, KEY_TYPES = ("key-numbers", "keys", "key-signatures"), (np.int32, np.uint8, np.uint8)
+#: public keys by the number of their node, and a row of bytes per signature
+SignedKeys = tuple[dict[int, bytes], NDArray[Any]]
 MAX_ARRAYS = 100_000
 MAX_BYTES = 256 * 2**20
 
@@ -101,9 +107,26 @@ def read_round(message: Message) -> int:
     return number
 
 
-def request_content(round_number: int, arrays: ArrayRecord) -> RecordDict:
-    """What a request says; nodes that are asked the same share it."""
-    return RecordDict({ARRAYS: arrays, CONFIG: ConfigRecord({ROUND: round_number})})
+def request_content(round_number: int, arrays: ArrayRecord, keys: Sequence[NDArray[Any]] = ()) -> RecordDict:
+    """What a request says; nodes that are asked the same share it. ``keys`` are those of nodes that share noise."""
+    config: dict[str, Any] = {ROUND: round_number}
+    if keys:
+        config |= {name: part.tobytes() for name, part in zip(KEY_PARTS, keys, strict=True)}
+    return RecordDict({ARRAYS: arrays, CONFIG: ConfigRecord(config)})
+
+
+def read_score_keys(message: Message) -> SignedKeys:
+    """The keys and signatures that a request to score brings; none if it brings none."""
+    config = _only(message, ConfigRecord, CONFIG)
+    parts = [config.get(name, b"") for name in KEY_PARTS]
+    if not any(parts):
+        return {}, np.zeros((0, SIGNATURE_BYTES), dtype=np.uint8)
+    try:
+        numbers, keys, signatures = (np.frombuffer(part, dtype) for part, dtype in zip(parts, KEY_TYPES, strict=True))
+        arrays = [numbers, keys.reshape(-1, KEY_BYTES), signatures.reshape(-1, SIGNATURE_BYTES)]
+    except (TypeError, ValueError):
+        raise UpdateRejectedError("the keys cannot be read") from None
+    return read_keys(arrays), arrays[2]
 
 
 def request(node: int, kind: str, round_number: int, content: RecordDict) -> Message:
@@ -123,14 +146,16 @@ def reply_scores(message: Message, scores: Mapping[str, Any], n_examples: int, o
     allowed: dict[str, Any] = {
         name: float(value) for name, value in scores.items() if name in agreed and np.isfinite(value)
     }
-    if HISTOGRAM in scores:
-        allowed[HISTOGRAM] = [int(count) for count in scores[HISTOGRAM]]
+    for name in {HISTOGRAM, MASKED} & set(scores):
+        allowed[name] = [int(count) for count in scores[name]]
     return Message(RecordDict({METRICS: MetricRecord({**allowed, WEIGHT: n_examples})}), reply_to=message)
 
 
-def reply_facts(message: Message, facts: NodeFacts, number: int) -> Message:
-    """What a node reports before the first round."""
+def reply_facts(message: Message, facts: NodeFacts, number: int, key: bytes = b"", signature: bytes = b"") -> Message:
+    """What a node reports before the first round; with a signed key, if it shares the noise of its scores."""
     known: dict[str, str | int] = {"schema": facts.schema_sha256, "version": facts.version, "number": number}
+    if key:
+        known |= {"key": key.hex(), "signature": signature.hex()}
     texts = ConfigRecord({**known, "counted": facts.counted})
     numbers = {name: getattr(facts, name) for name in FACT_NUMBERS}
     measures = {name: facts.measures[name] for name in REPORTED_METRICS if name in facts.measures}
@@ -150,9 +175,25 @@ def read_facts(message: Message) -> tuple[int, NodeFacts]:
         facts = NodeFacts(str(config["schema"]), str(config["version"]), measures=measures, counted=counted, **sizes)
     except (KeyError, TypeError, ValueError, OverflowError, ConfigError):
         raise UpdateRejectedError("its facts cannot be read") from None
-    if not isinstance(number, int) or facts.n_train < 1 or facts.n_train > 10**8:
+    if not _is_number(number) or facts.n_train < 1 or facts.n_train > 10**8:
         raise UpdateRejectedError("its facts are out of bounds")
     return number, facts
+
+
+def read_score_key(message: Message) -> tuple[bytes, bytes] | None:
+    """The key, and its signature, with which a node offers to share the noise of its scores."""
+    config = message.content[CONFIG]
+    if "key" not in config:
+        return None
+    key, signature = _from_hex(config["key"]), _from_hex(config.get("signature"))
+    if len(key) != KEY_BYTES or len(signature) != SIGNATURE_BYTES:
+        raise UpdateRejectedError("its key or signature cannot be read")
+    return key, signature
+
+
+def _is_number(number: Any) -> TypeGuard[int]:
+    """Whether this is the number of a node, as it travels with keys."""
+    return type(number) is int and 0 <= number <= np.iinfo(np.int32).max
 
 
 def reply_egress(message: Message, told: Mapping[str, int]) -> Message:
@@ -187,7 +228,7 @@ def read_join(message: Message) -> tuple[int, tuple[str, str, bool], bytes, list
     """A node's number, what it must have in common with the others, its public key, its axes, and its signature."""
     config = _only(message, ConfigRecord, CONFIG)
     number, persons = config.get("number"), config.get("persons")
-    if len(message.content) != 2 or type(number) is not int or type(persons) is not bool:
+    if len(message.content) != 2 or not _is_number(number) or type(persons) is not bool:
         raise UpdateRejectedError("it does not say who it is")
     common = str(config.get("schema")), str(config.get("version")), persons
     return number, common, _from_hex(config.get("key")), read_arrays(message), _from_hex(config.get("signature"))

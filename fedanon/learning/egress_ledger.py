@@ -22,13 +22,18 @@ KEPT_DAYS, KEPT_RUNS = 3, 10_000
 
 @dataclass
 class RunNote:
-    """What one run has been answered."""
+    """What one run has been answered.
+
+    Its number is the server's choice: ``settings`` (a hash) and ``peers`` are those it began with.
+    """
 
     day: str
     evaluations: int = 0
     last_scored: int = 0
     counts: int = 0
     last_count: int = 0
+    settings: str = ""
+    peers: list[int] = field(default_factory=list)
 
 
 @dataclass
@@ -69,6 +74,18 @@ class EgressLedger:
 
     path: Path
 
+    def begin(self, log: Path) -> None:
+        """Make the file, unless there is one; raise DataError if there was one: its log tells of answers."""
+        with held(self.path):
+            if self.path.exists():
+                return
+            if log.exists():
+                raise DataError(
+                    f"The ledger {self.path.name} is gone, though {log.name} tells of answers. Restore it, or move "
+                    f"{log.name} away to let everything be asked anew."
+                )
+            self._write(EgressNote())
+
     def read(self) -> EgressNote:
         """What has been noted; nothing, if there is no file yet."""
         if not self.path.exists():
@@ -89,4 +106,7 @@ class EgressLedger:
             yield note
             note.forget_old()
             if asdict(note) != before:
-                atomic_write(self.path, json.dumps(asdict(note), sort_keys=True) + "\n", mode=0o600)
+                self._write(note)
+
+    def _write(self, note: EgressNote) -> None:
+        atomic_write(self.path, json.dumps(asdict(note), sort_keys=True) + "\n", mode=0o600)

@@ -21,7 +21,7 @@ from fedanon.errors import ConfigError
 from fedanon.fields import build
 from fedanon.learning.dp_training import train_privately
 from fedanon.learning.node_rules import NodeRules, ScoreRule
-from fedanon.learning.private_scores import count_predictions
+from fedanon.learning.private_scores import EDGES, count_predictions
 from fedanon.learning.settings import RunSettings
 from fedanon.learning.strategies import make_model
 from fedanon.metrics import evaluate as measure
@@ -248,10 +248,10 @@ class Node:
     def _scores(self, truth: TargetArray, predicted: FloatArray) -> dict[str, float]:
         return node_scores(self.outcome, truth, predicted, self.unit_length)
 
-    def count_predictions(self, parameters_: Parameters) -> CountArray:
+    def count_predictions(self, parameters_: Parameters, edges: FloatArray = EDGES) -> CountArray:
         """Test people by class and predicted probability: exact, so not to be sent as they are."""
         features, truth = self.test_people
-        return count_predictions(truth, self.model.predict_proba(parameters_, features))
+        return count_predictions(truth, self.model.predict_proba(parameters_, features), edges)
 
     def __getstate__(self) -> dict[str, Any]:
         """A prepared node without its raw table and its training state: what a store keeps between processes."""

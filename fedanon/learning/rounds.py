@@ -19,7 +19,7 @@ from fedanon.learning.checkpoints import Checkpoint, Checkpoints
 from fedanon.learning.dp_training import PrivateAverage, TrainingBudget, sampled
 from fedanon.learning.node import NodeFacts, evaluation_scores
 from fedanon.learning.participants import Participants
-from fedanon.learning.private_scores import HISTOGRAM, pooled_scores, read_histogram
+from fedanon.learning.private_scores import HISTOGRAM, MASKED, pooled_scores, read_histogram
 from fedanon.learning.settings import RunSettings
 from fedanon.learning.strategies import Strategy, make_model, make_strategy
 from fedanon.learning.suspicion import Suspicion
@@ -67,11 +67,13 @@ class Reply:
     node : its identifier.
     read_update : of training: the round, the number of examples, and the arrays.
     read_scores : of an evaluation: the scores, and the number of examples.
+    shared : its part of the histogram that nodes have sent behind masks, of which only the sum has a meaning.
     """
 
     node: int
     read_update: Callable[[], tuple[Any, Any, Parameters]]
     read_scores: Callable[[], tuple[Mapping[str, Any], Any]]
+    shared: CountArray | None = None
 
 
 class Transport(Protocol):
@@ -284,7 +286,10 @@ class Rounds:
                 if HISTOGRAM in found:
                     histograms.append(read_histogram(found[HISTOGRAM]))
                     people += weight
-                single = {name: value for name, value in found.items() if name != HISTOGRAM}
+                if reply.shared is not None:
+                    histograms.append(reply.shared)
+                    people += weight
+                single = {name: value for name, value in found.items() if name not in (HISTOGRAM, MASKED)}
                 refuse_partial(single, self._participants.outcome)
                 scores.append((check_scores(single, allowed), weight))
             except UpdateRejectedError as error:

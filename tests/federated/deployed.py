@@ -72,11 +72,11 @@ def free_port() -> int:
     raise AssertionError("all ports are taken")
 
 
-def write_tables(folder: Path, nodes: int, rows: int) -> list[Path]:
-    """A table a node; numbers with six places, no two alike: canaries."""
+def write_tables(folder: Path, nodes: int, rows: int, first: int = 0) -> list[Path]:
+    """A table per node, from number ``first`` on; numbers with six places, no two alike: canaries."""
     (folder / "schema.toml").write_text(SCHEMA, encoding="utf-8")
     paths = []
-    for number in range(nodes):
+    for number in range(first, first + nodes):
         rng = np.random.default_rng(number)
         age, bmi, sex = rng.uniform(18, 90, rows), rng.uniform(15, 45, rows), rng.choice(["F", "M"], rows)
         ill = np.where(age / 90 + bmi / 45 + rng.normal(0, 0.3, rows) > 1.2, "yes", "no")

@@ -277,9 +277,10 @@ def statuses(found: Deployed) -> list[str]:
 
 
 def lets_in(found: Deployed, nodes: int) -> bool:
-    """Whether the SuperLink, which may still be starting, knows the keys of so many nodes."""
+    """Whether the SuperLink, which may still be starting, knows the keys of so many nodes, online or not."""
     with contextlib.suppress(sqlite3.OperationalError):
-        return statuses(found) == ["registered"] * nodes
+        known = statuses(found)
+        return len(known) == nodes and "unregistered" not in known
     return False
 
 

@@ -15,13 +15,17 @@ from fedanon.federated.client import client_app
 from fedanon.federated.engines import LocalGrid
 from fedanon.federated.policy import NodePolicy
 from fedanon.federated.server import FederatedRun
+from fedanon.federated.shared_scores import enough
 from fedanon.joint.node import make_node
+from fedanon.joint.noise import add_noise_shares
 from fedanon.learning.node import Node
 from fedanon.learning.node_rules import NodeRules, ScoreRule
 from fedanon.learning.private_scores import (
     EDGES,
+    FINE_EDGES,
     N_BINS,
     add_noise,
+    coarsened,
     count_predictions,
     pooled_scores,
     read_histogram,
@@ -30,7 +34,7 @@ from fedanon.learning.settings import RunSettings
 from fedanon.models.base import Parameters
 from fedanon.models.scores import classification_scores
 from fedanon.privacy.accounting.noise import SecureNoise
-from fedanon.types import AnyArray
+from fedanon.types import AnyArray, CountArray
 
 
 def made_up(rows: int, seed: int = 0) -> tuple[AnyArray, AnyArray]:
@@ -71,6 +75,19 @@ def test_perfect_and_useless_models() -> None:
     assert pooled_scores([count_predictions(truth, np.full(100, 0.3))], 100)["auc_private"] == pytest.approx(0.5)
     assert pooled_scores([], 0) == {}
     assert pooled_scores([count_predictions(np.zeros(9), np.full(9, 0.3))], 9) == {}, "one class has no scores"
+
+
+def test_finer_bins_are_made_coarse_where_only_some_are_fine() -> None:
+    truth, probability = made_up(5000)
+    coarse, fine = (count_predictions(truth, probability, edges) for edges in (EDGES, FINE_EDGES))
+    assert fine.shape == (2, 2 * N_BINS)
+    np.testing.assert_array_equal(coarsened(fine), coarse)
+    np.testing.assert_array_equal(coarsened(coarse), coarse)
+    assert pooled_scores([coarse, fine], 10_000) == pooled_scores([coarse, coarse], 10_000)
+    exact = classification_scores(truth, (probability >= 0.5).astype(np.int8), probability)
+    found = pooled_scores([fine], 5000)
+    assert found["accuracy_private"] == pytest.approx(exact["accuracy"], abs=1e-12)
+    assert found["auc_private"] == pytest.approx(exact["auc"], abs=1e-3)
 
 
 def test_noise_is_that_of_the_budget() -> None:
@@ -155,27 +172,40 @@ def area(parts: list[tuple[AnyArray, AnyArray]]) -> float:
     return classification_scores(truth, (probability >= 0.5).astype(np.int8), probability)["auc"]
 
 
+def shared(counts: list[CountArray], epsilon: float) -> list[CountArray]:
+    """Histograms with the shares of noise that the nodes add."""
+    return [add_noise_shares(c.ravel(), 1 / epsilon, enough(len(counts))).reshape(c.shape) for c in counts]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("model", ["lr", "xgb"])
 def test_private_scores_of_adult_are_off_by_little(model: str) -> None:
     """The figures of docs/threat_model.md."""
     parameters, asked = trained(model), nodes(model, "private")
     raw = [(node.test_people[1], node.model.predict_proba(parameters, node.test_people[0])) for node in asked]
-    counts, people = [node.count_predictions(parameters) for node in asked], sum(len(truth) for truth, _ in raw)
+    people = sum(len(truth) for truth, _ in raw)
+    coarse, fine = ([node.count_predictions(parameters, edges) for node in asked] for edges in (EDGES, FINE_EDGES))
     noise, errors = SecureNoise(), {}
-    for epsilon in (NodePolicy().score_epsilon, 3.0, 4.0):
-        noisy = [[add_noise(c, epsilon, noise) for c in counts] for _ in range(REPEATS)]
-        found = np.array([pooled_scores(each, people)["auc_private"] for each in noisy])
-        errors[epsilon] = off = np.abs(found - area(raw))
-        print(
-            f"{model}: private AUC at epsilon {epsilon:g} off by {off.mean():.4f} on average, {np.median(off):.4f} in "
-            f"half and {np.quantile(off, 0.95):.4f} in 95 % of {REPEATS} evaluations; {people} test people"
-        )
+    for epsilon in (1.0, NodePolicy().score_epsilon, 3.0, 4.0):
+        for how in ("shared", "own"):
+            found = [
+                pooled_scores(
+                    [add_noise(c, epsilon, noise) for c in coarse] if how == "own" else shared(fine, epsilon), people
+                )["auc_private"]
+                for _ in range(REPEATS)
+            ]
+            errors[how, epsilon] = off = np.abs(np.array(found) - area(raw))
+            print(
+                f"{model}: private AUC, {how} noise, epsilon {epsilon:g}: off by {off.mean():.4f} on average, "
+                f"{np.median(off):.4f} in half and {np.quantile(off, 0.95):.4f} in 95 % of {REPEATS} evaluations; "
+                f"{people} test people"
+            )
     released = [
         (node.released_test[1], node.model.predict_proba(parameters, node.released_test[0]))
         for node in nodes(model, "release")
     ]
     print(f"{model}: AUC raw {area(raw):.4f}, released {area(released):.4f} ({area(released) - area(raw):+.4f})")
-    assert errors[NodePolicy().score_epsilon].mean() < 0.002
-    assert np.quantile(errors[4.0], 0.95) < 0.002
+    assert np.quantile(errors["shared", NodePolicy().score_epsilon], 0.95) < 0.002
+    assert errors["own", NodePolicy().score_epsilon].mean() < 0.002
+    assert np.quantile(errors["own", 4.0], 0.95) < 0.002
     assert -0.1 < area(released) - area(raw) < 0, "anonymized test rows make a model look worse"

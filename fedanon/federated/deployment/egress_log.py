@@ -20,6 +20,7 @@ WORDS = {
     "key": "keys for masks, and the bins of the schema",
     "scores release": "scores on a k-anonymous release of the test people",
     "scores private": "noisy histograms of predictions for raw test rows",
+    "scores shared": "histograms of predictions for raw test rows, with noise that nodes share, behind masks",
     "scores raw": "scores on raw test rows",
     "scores none": "evaluations without any score",
     "counts plain": "exact counts of training rows",

@@ -21,9 +21,10 @@ from flwr.app import Context, Error, Message, RecordDict
 from flwr.common.constant import ErrorCode
 
 from fedanon.anonymizers import ANONYMIZERS
-from fedanon.errors import FedanonError
+from fedanon.errors import FedanonError, RefusedError
 from fedanon.federated.client import client_app
 from fedanon.federated.deployment.processes import FATAL, die_with_parent
+from fedanon.federated.egress import open_door
 from fedanon.joint import JOINT_METHODS
 
 log = logging.getLogger("fedanon")
@@ -45,8 +46,8 @@ def answer(message: Message, context: Context, meanwhile: Callable[[], None]) ->
         if made := _from_fork(message, context, meanwhile):
             reply, context.state = pickle.loads(made)
             return reply  # type: ignore[no-any-return]
-    log.error("The process that answered a message was killed %d times.", TRIES)
-    return Message(Error(code=ErrorCode.CLIENT_APP_CRASHED, reason="It was killed."), reply_to=message)
+    killed = RefusedError("killed", f"The process that answered a message was killed {TRIES} times.")
+    return Message(Error(code=ErrorCode.CLIENT_APP_CRASHED, reason=_refuse(context, killed)), reply_to=message)
 
 
 def _from_fork(message: Message, context: Context, meanwhile: Callable[[], None]) -> bytes:
@@ -102,11 +103,19 @@ def _reply(message: Message, context: Context) -> tuple[Message, RecordDict]:
     """The app's reply, or its reason for none; texts of foreign exceptions stay here."""
     try:
         return client_app()(message, context), context.state
-    except FedanonError as error:
-        log.warning("No answer to a message: %s", error)
+    except RefusedError as error:  # by the door
         reason = str(error)
     except Exception as error:
         frames: Any = traceback.extract_tb(error.__traceback__)
         log.error("%s at %s:%s", type(error).__name__, Path(frames[-1].filename).name, frames[-1].lineno)
-        reason = f"The node failed with a {type(error).__name__}; its own log says more."
+        text = f"The node failed with a {type(error).__name__}; its own log says more."
+        reason = _refuse(context, FedanonError(text))
     return Message(Error(code=ErrorCode.CLIENT_APP_RAISED_EXCEPTION, reason=reason), reply_to=message), context.state
+
+
+def _refuse(context: Context, error: FedanonError) -> str:
+    """What the server is told where no handler of the app has answered: that leaves by the door too."""
+    try:
+        return str(open_door(context).refuse("message", error))
+    except RefusedError as closed:
+        return str(closed)
