@@ -29,6 +29,8 @@ class RunNote:
     last_scored: int = 0
     counts: int = 0
     last_count: int = 0
+    app_replies: int = 0
+    app_bytes: int = 0
 
 
 @dataclass
