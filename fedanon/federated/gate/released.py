@@ -16,20 +16,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from fedanon.errors import ConfigError
 from fedanon.types import AnyArray, FeatureArray
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from fedanon.learning.node import Node
     from fedanon.release.release import Release
 
 _handed: ContextVar[Released] = ContextVar("released")
-#: how texts of cells are stored: as UTF-8 lines of JSON, since numpy would keep them as objects
 _NAMES = "names"
 
 
@@ -41,12 +42,21 @@ class Part:
     ----------
     features : what the schema's encoding makes of the released cells: all numbers between 0 and 1.
     target : classes 0, 1, ..., or a number scaled to its declared range.
-    frame : the released cells as they are published, and the target.
+    columns : names of the columns that features and target are made of.
+    texts : their released cells as they are published, as JSON: :attr:`frame` reads them.
     """
 
     features: FeatureArray
     target: AnyArray
-    frame: pd.DataFrame
+    columns: list[str]
+    texts: bytes
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """The released cells as they are published, and the target."""
+        import pandas as pd  # as long again as all the rest, and few apps look at texts
+
+        return pd.DataFrame(json.loads(self.texts), columns=self.columns)
 
     def __len__(self) -> int:
         return len(self.target)
@@ -95,11 +105,11 @@ class Released:
 
     def to_bytes(self) -> bytes:
         """For another process: numbers and texts, nothing that is executed on reading."""
-        names = {"features": self.feature_names, "classes": self.classes, "columns": list(self.train.frame.columns)}
-        stored = {_NAMES: _texts(names)}
+        names = {"features": self.feature_names, "classes": self.classes, "columns": self.train.columns}
+        stored = {_NAMES: _as_array(json.dumps(names).encode())}
         for name, part in (("train", self.train), ("test", self.test)):
             stored |= {f"{name}_features": part.features, f"{name}_target": part.target}
-            stored[f"{name}_frame"] = _texts(part.frame.astype(str).to_numpy().tolist())
+            stored[f"{name}_texts"] = _as_array(part.texts)
         file = io.BytesIO()
         np.savez(file, allow_pickle=False, **stored)
         return file.getvalue()
@@ -113,7 +123,8 @@ class Released:
                 Part(
                     stored[f"{name}_features"],
                     stored[f"{name}_target"],
-                    pd.DataFrame(json.loads(stored[f"{name}_frame"].tobytes()), columns=names["columns"]),
+                    names["columns"],
+                    stored[f"{name}_texts"].tobytes(),
                 )
                 for name in ("train", "test")
             )
@@ -156,13 +167,14 @@ def _part(node: Node, release: Release, purpose: str) -> Part:
     order = node.draw_order(purpose, len(kept))
     shown = [attribute.name for attribute in node.encoding.attributes]
     shown += [name for name in (node.schema.target,) if name and name not in shown]
-    frame = replace(release, in_group_order=False).to_frame()[shown].iloc[kept[order]].reset_index(drop=True)
-    return Part(node.encoding.encode_release(release)[order], target(release, release.schema)[order], frame)
+    frame = replace(release, in_group_order=False).to_frame()[shown].iloc[kept[order]]
+    texts = json.dumps(frame.astype(str).to_numpy().tolist()).encode()
+    return Part(node.encoding.encode_release(release)[order], target(release, release.schema)[order], shown, texts)
 
 
 def _none_of(part: Part) -> Part:
-    return Part(part.features[:0], part.target[:0], part.frame[:0])
+    return Part(part.features[:0], part.target[:0], part.columns, b"[]")
 
 
-def _texts(value: Any) -> AnyArray:
-    return np.frombuffer(json.dumps(value).encode(), dtype=np.uint8)
+def _as_array(data: bytes) -> AnyArray:
+    return np.frombuffer(data, dtype=np.uint8)

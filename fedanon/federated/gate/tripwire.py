@@ -36,7 +36,7 @@ class Tripwire:
 
     def __init__(self, table: Table, release: Released) -> None:
         shown = np.unique(np.concatenate([release.train.features.ravel(), release.test.features.ravel()]))
-        written = {float(n) for part in (release.train, release.test) for n in _written_in(part.frame.to_numpy())}
+        written = {float(n) for part in (release.train, release.test) for n in _WRITTEN.findall(part.texts)}
         raw = _numbers_of(table)
         raw = raw[_is_telling(raw)]
         known = np.union1d(shown.astype(np.float32), np.array(sorted(written), dtype=np.float32))
@@ -88,7 +88,3 @@ def _numbers_in(array: AnyArray) -> AnyArray:
         return np.array([float(n) for n in _WRITTEN.findall(array.tobytes()) if len(n) < 40], dtype=np.float32)
     with np.errstate(over="ignore"):
         return array.ravel().astype(np.float32)
-
-
-def _written_in(cells: AnyArray) -> list[bytes]:
-    return _WRITTEN.findall("\n".join(sorted({str(cell) for cell in cells.ravel()})).encode())
