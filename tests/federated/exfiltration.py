@@ -28,8 +28,11 @@ def tried(attempt, *arguments):
         return f"<{type(error).__name__}>"
 
 def read(path):
-    with open(path, "rb") as file:
-        return file.read(100_000)
+    number = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        return os.read(number, 100_000)
+    finally:
+        os.close(number)
 """
 
 #: what each does in `train`; `told` is what the server told it
@@ -44,7 +47,7 @@ return send(message, *(tried(read, path) for path in places))
 os.symlink(told["data"], "link")
 loot = [tried(read, "link"), tried(os.link, told["data"], "hard"), tried(read, "hard")]
 loot += [tried(read, f"{'../' * n}{told['data'][1:]}") for n in range(12)]
-loot += [tried(os.chroot, "/"), tried(os.rename, told["data"], "moved"), tried(read, "moved")]
+loot += [tried(os.chroot, "/"), tried(os.utime, told["data"], (1, 1)), tried(os.chmod, told["data"], 0o777)]
 return send(message, *loot)
 """,
     "parents": """
@@ -72,9 +75,9 @@ def search(number):
             start, end = (int(part, 16) for part in line.split()[0].split("-"))
             if " rw-p " in line and end - start < 1 << 28:
                 memory.seek(start)
-                loot.extend(re.findall(rb"CANARY-[0-9a-f]{12}", tried(memory.read, end - start) or b"")[:50])
-                if loot:
-                    return
+                found = tried(memory.read, end - start)
+                if isinstance(found, bytes) and b"CANARY-" in found:
+                    loot.extend(re.findall(rb"CANARY-[0-9a-f]{12}", found)[:50])
 for number in tried(lambda: list(parents())[:3]) or []:
     loot.append(tried(search, number) if isinstance(number, int) else number)
 for number in (os.getppid(), 1):

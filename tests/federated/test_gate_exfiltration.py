@@ -20,6 +20,7 @@ import pytest
 
 from fedanon.federated.gate import app as gate
 from fedanon.federated.gate import runner, walls
+from fedanon.federated.gate.tripwire import Tripwire
 from tests.federated.exfiltration import APPS, WIDE, bundle
 from tests.federated.foreign import AppServer, Canaries, bytes_of, folder_bytes, limits, write_canaries
 from tests.federated.hostile_server import make_node
@@ -44,7 +45,7 @@ class Outside:
         self._segment = -1
 
     def __enter__(self) -> Outside:
-        canary = self.table.read_bytes()[:4000]
+        self.canary = canary = self.table.read_bytes()[:4000]  # in the memory of the gate all the while
         for family, kind, address in (
             (socket.AF_INET, socket.SOCK_STREAM, ("127.0.0.1", 0)),
             (socket.AF_UNIX, socket.SOCK_STREAM, str(self.folder / "s")),
@@ -132,8 +133,11 @@ def play(outside: Outside, name: str) -> tuple[AppServer, Any, int]:
 
 
 def check(outside: Outside, name: str) -> Any:
+    before = outside.table.stat()
     server, reply, seen = play(outside, name)
     assert seen == 0
+    after = outside.table.stat()
+    assert (before.st_mode, before.st_size, before.st_mtime) == (after.st_mode, after.st_size, after.st_mtime)
     assert outside.received() == 0
     assert outside.left_behind() == []
     assert processes_in(outside.folder) == []
@@ -176,7 +180,7 @@ def test_without_walls_it_does(outside: Outside, name: str, monkeypatch: pytest.
     """The control; as a debugger, an app reads its parent's memory only where the system lets it."""
     monkeypatch.setattr(gate, "run", partial(runner.run, asked=()))
     monkeypatch.setattr(gate, "without_files", lambda context: context)
-    node_config = {"app_walls": "any"}
-    monkeypatch.setattr(f"{__name__}.make_node", partial(make_node, **node_config))
+    monkeypatch.setattr(f"{__name__}.make_node", partial(make_node, app_walls="any"))
+    monkeypatch.setattr(Tripwire, "check", lambda *_: None)
     _, _, seen = play(outside, name)
     assert seen + outside.received() + len(outside.left_behind()) > 0

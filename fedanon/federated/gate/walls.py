@@ -213,7 +213,7 @@ def _tried_in_vain(outside: Path, readable: list[Path]) -> Iterable[str]:
         yield "network"
     if _fails(_read_parent) and _fails(lambda: os.kill(os.getppid() or 1, 0)):
         yield "processes"
-    if all(_fails(lambda path=path: (path / "fedanon.probe").touch()) for path in readable):
+    if all(_fails(lambda path=path: _write_into(path)) for path in readable):
         yield "writing"
 
 
@@ -223,6 +223,13 @@ def _fails(attempt: Any) -> bool:
     except OSError:
         return True
     return False
+
+
+def _write_into(folder: Path) -> None:
+    """Make a file that was not there, and leave none."""
+    path = folder / f"fedanon.{os.getpid()}.probe"
+    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    path.unlink()
 
 
 def _read_parent() -> None:
