@@ -91,7 +91,8 @@ class ArrayLimit:
         """The array as it may leave; UpdateRejectedError if it may not."""
         fits = values.ndim == 1 and values.size <= self.shape[0] if self.at_most else values.shape == self.shape
         if not fits or values.dtype != wire.NUMBERS[self.dtype]:
-            raise UpdateRejectedError("an array has another shape or type than is allowed")
+            found = f"{values.dtype} {'x'.join(map(str, values.shape)) or 'scalar'}"
+            raise UpdateRejectedError(f"an array is {found}, not {self.text}")
         if not self.is_float:
             least, most = self._range
             if values.size and (values.min() < least or values.max() > most):

@@ -61,14 +61,17 @@ class Part:
     def __len__(self) -> int:
         return len(self.target)
 
-    def to_torch(self) -> Any:
-        """A `TensorDataset` of features and target."""
+    def to_torch(self, *names: str) -> Any:
+        """A `TensorDataset` of features and target; or rows that are dicts with these two names, as those of Flower's
+        own data sets are.
+        """
         import torch
         from torch.utils.data import TensorDataset
 
         whole = np.issubdtype(self.target.dtype, np.integer)
         target = torch.tensor(self.target, dtype=torch.int64 if whole else torch.float32)
-        return TensorDataset(torch.tensor(self.features), target)
+        rows = TensorDataset(torch.tensor(self.features), target)
+        return [dict(zip(names, row, strict=True)) for row in rows] if names else rows
 
     def to_sklearn(self, names: list[str]) -> Any:
         """A `Bunch` as scikit-learn's own data sets are."""
