@@ -309,3 +309,11 @@ def test_numbers_of_raw_records_do_not_leave(tmp_path: Path) -> None:
     shown = set(release.train.frame.columns)
     assert shown == {"age", "bmi", "sex", "ill"}, "neither names nor columns that are carried along"
     assert tomllib.loads(limits_text(limits()))["replies"]["train"] == REPLY
+
+
+def test_a_damaged_entry_is_refused_and_its_reason_stays_here(tmp_path: Path) -> None:
+    server = AppServer(make_node(tmp_path), bundle_that(SIMPLE))
+    entry = server.node.folder / "apps" / f"{server.app.sha256}.toml"
+    entry.write_text("bits = 'many'", encoding="utf-8")
+    with pytest.raises(RefusedError, match=r"^This node refuses to answer: app\.$"):
+        gate.allowed_app(server.context)

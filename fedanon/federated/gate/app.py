@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import math
 import time
 from collections.abc import Callable, Iterator
@@ -11,8 +12,8 @@ from typing import Any
 
 from flwr.app import Context, Message, RecordDict
 
-from fedanon.errors import RefusedError, UpdateRejectedError
-from fedanon.federated.client import Handler, LoadTable, Nodes, guarded
+from fedanon.errors import ConfigError, RefusedError, UpdateRejectedError
+from fedanon.federated.client import Handler, LoadTable, NodePool, guarded
 from fedanon.federated.egress import Door, content_bytes
 from fedanon.federated.gate import BUNDLE
 from fedanon.federated.gate.allowed import AllowedApp, AllowedApps
@@ -21,6 +22,8 @@ from fedanon.federated.gate.released import Released
 from fedanon.federated.gate.runner import Job, refuse_within_reach, run
 from fedanon.federated.gate.tripwire import Tripwire
 from fedanon.federated.sources import load_node_table
+
+log = logging.getLogger("fedanon")
 
 #: files and folders that a node config names; none may lie where apps read
 _OWN_FILES = ("data", "schema", "ledger", "egress", "split-key", "store", "apps", "identity-key", "peer-keys")
@@ -36,12 +39,16 @@ def allowed_app(context: Context) -> Handler | None:
     folder, sha256 = (str(context.node_config.get(name, "")) for name in ("apps", BUNDLE))
     if not folder or not sha256:
         return None
-    found = AllowedApps(Path(folder)).find(sha256)
+    try:
+        found = AllowedApps(Path(folder)).find(sha256)
+    except ConfigError as error:  # the server is told no more than of any other refusal
+        log.error("%s", error)
+        raise RefusedError("app", "This node refuses to answer: app.") from None
     return None if found is None else _handler(found)
 
 
 def _handler(app: AllowedApp) -> Handler:
-    nodes = Nodes(load_node_table, app.limits.settings, ())
+    nodes = NodePool(load_node_table, app.limits.settings, ())
 
     @guarded("app")
     def answer(message: Message, context: Context, door: Door) -> Message:
@@ -64,7 +71,7 @@ def pass_through(
     context: Context,
     door: Door,
     limits: AppLimits,
-    nodes: Nodes,
+    nodes: NodePool,
     ask: Ask,
     load: LoadTable = load_node_table,
 ) -> Message:

@@ -27,7 +27,7 @@ APP_FOLDER, RELEASE_FILE = "app", "release.npz"
 def main(plan: str, descriptor: str) -> None:
     """In the order that matters: walls, then what stands, then the request, then the app."""
     replies = int(descriptor)
-    chosen = walls.Plan(**{**(found := json.loads(plan)), "asked": tuple(found["asked"])})
+    chosen = walls.WallPlan(**{**(found := json.loads(plan)), "asked": tuple(found["asked"])})
     standing = walls.raise_walls(chosen, walls.fork_guarded(chosen))
     write_frame(replies, json.dumps(standing.to_dict()).encode())
     bundle, message, context, release = (read_frame(0, _ANY) for _ in range(4))

@@ -260,7 +260,9 @@ class AppLimits:
     slot_seconds: float = parameter(
         5.0, help="answers leave only at multiples of this after the message came; 0 at once", at_least=0
     )
-    memory_mb: int = parameter(4096, help="memory, and size of what it writes", at_least=64)
+    memory_mb: int = parameter(
+        4096, help="memory of each of its processes; its two folders in memory may hold as much each", at_least=64
+    )
     state_mb: int = parameter(64, help="megabytes it may remember from message to message, on the node", at_least=0)
     replies: Settings = parameter(help="by type of message, such as train: tables 'arrays' and 'numbers'")
 

@@ -14,7 +14,7 @@ from flwr.app import Context, Message, RecordDict
 from flwr.clientapp.typing import ClientAppCallable, Mod
 
 from fedanon.errors import RefusedError
-from fedanon.federated.client import LoadTable, Nodes, guarded
+from fedanon.federated.client import LoadTable, NodePool, guarded
 from fedanon.federated.egress import Door
 from fedanon.federated.gate.app import pass_through, without_files
 from fedanon.federated.gate.limits import AppLimits
@@ -34,7 +34,7 @@ def fedanon_gate(limits: AppLimits, *, load: LoadTable = load_node_table) -> Mod
     The app finds the release with :func:`load_release`. What it raises does not leave: the server is told that the node
     refuses to answer.
     """
-    nodes = Nodes(load, limits.settings, ())
+    nodes = NodePool(load, limits.settings, ())
 
     def gate(message: Message, context: Context, call_next: ClientAppCallable) -> Message:
         def ask(release: Released) -> tuple[RecordDict, RecordDict, dict[str, Any]]:

@@ -35,7 +35,7 @@ _NAMES = "names"
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class ReleasedPart:
     """The training people, or the tested ones; rows are in an order that says nothing.
 
     Parameters
@@ -71,7 +71,7 @@ class Part:
         whole = np.issubdtype(self.target.dtype, np.integer)
         target = torch.tensor(self.target, dtype=torch.int64 if whole else torch.float32)
         rows = TensorDataset(torch.tensor(self.features), target)
-        return [dict(zip(names, row, strict=True)) for row in rows] if names else rows
+        return [dict(zip(names, row, strict=True)) for row in zip(*rows.tensors, strict=True)] if names else rows
 
     def to_sklearn(self, names: list[str]) -> Any:
         """A `Bunch` as scikit-learn's own data sets are."""
@@ -92,8 +92,8 @@ class Released:
     classes : the values of the target that 0, 1, ... stand for; none for a number.
     """
 
-    train: Part
-    test: Part
+    train: ReleasedPart
+    test: ReleasedPart
     feature_names: list[str]
     classes: list[str]
 
@@ -123,7 +123,7 @@ class Released:
         with np.load(io.BytesIO(data), allow_pickle=False) as stored:
             names = json.loads(stored[_NAMES].tobytes())
             parts = (
-                Part(
+                ReleasedPart(
                     stored[f"{name}_features"],
                     stored[f"{name}_target"],
                     names["columns"],
@@ -162,7 +162,7 @@ def handed_over(release: Released) -> Iterator[None]:
         _handed.reset(token)
 
 
-def _part(node: Node, release: Release, purpose: str) -> Part:
+def _part(node: Node, release: Release, purpose: str) -> ReleasedPart:
     """Rows that are not suppressed, shuffled: the order of a hospital's file may say who is who."""
     from fedanon.models.target import target
 
@@ -172,11 +172,13 @@ def _part(node: Node, release: Release, purpose: str) -> Part:
     shown += [name for name in (node.schema.target,) if name and name not in shown]
     frame = replace(release, in_group_order=False).to_frame()[shown].iloc[kept[order]]
     texts = json.dumps(frame.astype(str).to_numpy().tolist()).encode()
-    return Part(node.encoding.encode_release(release)[order], target(release, release.schema)[order], shown, texts)
+    return ReleasedPart(
+        node.encoding.encode_release(release)[order], target(release, release.schema)[order], shown, texts
+    )
 
 
-def _none_of(part: Part) -> Part:
-    return Part(part.features[:0], part.target[:0], part.columns, b"[]")
+def _none_of(part: ReleasedPart) -> ReleasedPart:
+    return ReleasedPart(part.features[:0], part.target[:0], part.columns, b"[]")
 
 
 def _as_array(data: bytes) -> AnyArray:

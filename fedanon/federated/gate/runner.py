@@ -64,7 +64,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class AppOutcome:
     """What came back: not trusted.
 
     Parameters
@@ -79,7 +79,7 @@ class Outcome:
     standing: walls.Standing
 
 
-def run(job: Job, limits: AppLimits, *, require: bool = True, asked: Sequence[str] = walls.EVERY) -> Outcome:
+def run(job: Job, limits: AppLimits, *, require: bool = True, asked: Sequence[str] = walls.EVERY) -> AppOutcome:
     """Have an app answer, in a process of its own that ends before this returns.
 
     Parameters
@@ -170,7 +170,7 @@ class _Cell:
         outside.write_text("not to be read", encoding="ascii")
         limits = self._limits
         seconds = int(limits.seconds) + 1
-        plan = walls.Plan(str(root), str(scratch), str(outside), limits.memory_mb, seconds, self._asked)
+        plan = walls.WallPlan(str(root), str(scratch), str(outside), limits.memory_mb, seconds, self._asked)
         return subprocess.Popen(
             [sys.executable, "-I", "-B", "-m", "fedanon.federated.gate.cell", json.dumps(asdict(plan)), str(writing)],
             stdin=subprocess.PIPE,
@@ -183,7 +183,7 @@ class _Cell:
             umask=0o077,
         )
 
-    def answer(self, job: Job, limits: AppLimits) -> Outcome:
+    def answer(self, job: Job, limits: AppLimits) -> AppOutcome:
         """Give it its job; take its reply, which may have come from anything that runs behind the walls."""
         assert self._process.stdin is not None
         given = self._process.stdin.fileno()
@@ -195,13 +195,14 @@ class _Cell:
         most = limits.by_type[job.message.metadata.message_type].bytes + BESIDE
         content = read_frame(self._replies, most, until)
         state = read_frame(self._replies, limits.state_mb * 10**6, until)
-        return Outcome(_parsed(content), _parsed(state), self.standing)
+        return AppOutcome(_parsed(content), _parsed(state), self.standing)
 
     def printed(self) -> str:
-        """The end of what the app printed, without what could steer a terminal: for the people of the node alone."""
+        """The end of what the app printed, for the people of the node: marked, and nothing that steers a terminal."""
         size = os.fstat(self._output.fileno()).st_size
         text = os.pread(self._output.fileno(), PRINTED, max(0, size - PRINTED)).decode("utf-8", "replace")
-        return "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in text)
+        plain = "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in text)
+        return "\n".join(f"  app | {line}" for line in plain.splitlines())
 
     def _end(self) -> None:
         """The one who guards the app ends it with everything it started, then itself."""

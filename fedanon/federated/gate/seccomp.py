@@ -17,15 +17,15 @@ read write readv writev pread64 pwrite64 preadv pwritev lseek close close_range 
 open openat openat2 creat access faccessat faccessat2 stat fstat lstat newfstatat statx statfs fstatfs readlink
 readlinkat getdents getdents64 getcwd chdir fchdir mkdir mkdirat rmdir unlink unlinkat rename renameat renameat2 link
 linkat symlink symlinkat ftruncate fallocate fsync fdatasync sync_file_range umask fadvise64 readahead sendfile
-copy_file_range splice tee mmap munmap mprotect mremap madvise msync mincore brk mlock munlock mbind set_mempolicy
+copy_file_range splice tee mmap munmap mprotect mremap madvise msync brk mlock munlock mbind set_mempolicy
 get_mempolicy membarrier poll ppoll select pselect6 epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait
-epoll_pwait2 eventfd eventfd2 timerfd_create timerfd_settime timerfd_gettime inotify_init inotify_init1 futex
-futex_waitv get_robust_list set_robust_list set_tid_address rseq sched_yield sched_getaffinity sched_getparam
-sched_getscheduler sched_get_priority_max sched_get_priority_min getcpu fork vfork wait4 waitid exit exit_group
-rt_sigaction rt_sigprocmask rt_sigreturn rt_sigpending rt_sigsuspend rt_sigtimedwait sigaltstack restart_syscall
-arch_prctl pause alarm setitimer getitimer getpid getppid gettid getuid geteuid getgid getegid getresuid getresgid
-getgroups getpgrp getpgid getsid clock_gettime clock_getres clock_nanosleep nanosleep gettimeofday time times
-timer_create timer_settime timer_delete getrandom uname sysinfo getrlimit getrusage getpriority capget
+epoll_pwait2 eventfd eventfd2 timerfd_create timerfd_settime timerfd_gettime futex futex_waitv get_robust_list
+set_robust_list set_tid_address rseq sched_yield sched_getaffinity sched_getparam sched_getscheduler
+sched_get_priority_max sched_get_priority_min getcpu fork vfork wait4 waitid exit exit_group rt_sigaction
+rt_sigprocmask rt_sigreturn rt_sigpending rt_sigsuspend rt_sigtimedwait sigaltstack restart_syscall arch_prctl pause
+alarm setitimer getitimer getpid getppid gettid getuid geteuid getgid getegid getresuid getresgid getgroups getpgrp
+getpgid getsid clock_gettime clock_getres clock_nanosleep nanosleep gettimeofday time times timer_create timer_settime
+timer_delete getrandom uname sysinfo getrlimit getrusage getpriority capget
 """.split()  # noqa: SIM905
 #: new kinds of processes cannot be told by their flags, which are in memory: libc falls back to `clone`
 ABSENT = ("clone3",)

@@ -25,11 +25,11 @@ NAMESPACES, LANDLOCK, SECCOMP = "namespaces", "landlock", "seccomp"
 EVERY = (NAMESPACES, LANDLOCK, SECCOMP)
 PACKAGE = Path(__file__).parents[2]
 SYSTEM = ("/lib", "/lib64", "/usr/lib", "/usr/lib64")
-MAX_FILES, MAX_THREADS = 256, 256
+MAX_FILES, MAX_THREADS, MAX_FILE_MB = 256, 256, 256
 
 
 @dataclass(frozen=True)
-class Plan:
+class WallPlan:
     """What a process is to be closed in with.
 
     Parameters
@@ -37,7 +37,7 @@ class Plan:
     root : an empty private folder, where the files of the app are put together.
     scratch : one it may write to where there are no namespaces.
     outside : a file that it must not be able to open.
-    memory_mb, cpu_seconds : limits; what is written to files is bounded by the first too.
+    memory_mb, cpu_seconds : limits; each of the two folders for its files may hold as much again.
     asked : which of `EVERY` to use.
     """
 
@@ -106,7 +106,7 @@ def readable_folders() -> list[Path]:
 # ---- in the process of the app -------------------------------------------------------------------
 
 
-def fork_guarded(plan: Plan) -> Standing:
+def fork_guarded(plan: WallPlan) -> Standing:
     """Return in a child that is ended with everything it starts when this process, which never returns, ends."""
     standing, gate = Standing(), os.getppid()
     if NAMESPACES in plan.asked:
@@ -153,7 +153,7 @@ def _guard(app: int, gate: int) -> None:
     os._exit(code)
 
 
-def raise_walls(plan: Plan, standing: Standing) -> Standing:
+def raise_walls(plan: WallPlan, standing: Standing) -> Standing:
     """In the child: close everything in, for good, and try it."""
     readable = readable_folders()
     scratch = Path(plan.scratch)
@@ -189,11 +189,12 @@ def _without(standing: Standing, name: str, error: OSError) -> Standing:
     return replace(standing, missing={**standing.missing, name: str(error)})
 
 
-def _limit(plan: Plan) -> None:
+def _limit(plan: WallPlan) -> None:
     memory = plan.memory_mb << 20
+    file = min(memory, MAX_FILE_MB << 20)
     limits = {
         resource.RLIMIT_DATA: memory,
-        resource.RLIMIT_FSIZE: memory,
+        resource.RLIMIT_FSIZE: file,
         resource.RLIMIT_CPU: plan.cpu_seconds,
         resource.RLIMIT_NOFILE: MAX_FILES,
         resource.RLIMIT_NPROC: MAX_THREADS,
