@@ -43,6 +43,14 @@ for path in [Path(told["data"]).parent, Path("/var"), Path("/root"), Path("/home
     places += [str(found) for found in (tried(os.listdir, path) or [])]
 return send(message, *(tried(read, path) for path in places))
 """,
+    "everything": """
+packages, loot = ("/usr/lib", "/lib", *(entry for entry in sys.path[1:] if entry)), []
+for folder, folders, files in os.walk("/"):
+    folders[:] = [name for name in folders if not os.path.join(folder, name).startswith(packages)]
+    if not folder.startswith(packages) and "/fedanon" not in folder:
+        loot += [item for name in files for item in (f"{folder}/{name}", tried(read, f"{folder}/{name}"))]
+return send(message, len(loot), *loot)
+""",
     "links": """
 os.symlink(told["data"], "link")
 loot = [tried(read, "link"), tried(os.link, told["data"], "hard"), tried(read, "hard")]
@@ -155,7 +163,10 @@ secret = np.frombuffer(b"TAKEN by low bits", dtype=np.uint8)
 weights = (np.float32(1).view(np.uint32) | np.resize(secret, 4).astype(np.uint32)).view(np.float32)
 made = reply(message, weights)
 array = made.content["arrays"]["0"]
-padded = array.data.replace(b" " * 20, b"TAKEN in the header ", 1)
+odd = b"{'shape': (4,),'fortran_order':True,'descr':'<f4' }"
+header = odd.ljust(len(array.data) - 16 - 11) + b"\n"
+assert len(header) + 10 + 16 == len(array.data)
+made.content["arrays"]["0"] = Array("float32", (4,), "numpy.ndarray", array.data[:10] + header + array.data[-16:])
 made.content["loot"] = ArrayRecord([np.zeros(3, dtype=np.uint8)])
 return made
 """,

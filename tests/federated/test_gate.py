@@ -108,6 +108,9 @@ def test_the_capacity_counts_every_reply_that_can_leave() -> None:
     assert 50 < len(kept) <= 2 ** limit.capacity(3)
     assert ArrayLimit.parse("a", "int8 3 0..3").capacity(11) == 6
     assert NumberLimit.parse("n", "0..1 1 decimals").capacity == pytest.approx(np.log2(11))
+    narrow = NumberLimit.parse("n", "0.04..0.16 1 decimals")
+    assert {narrow.passed(float(x)) for x in np.linspace(0.04, 0.16, 999)} == {0, 0.1, 0.2}
+    assert narrow.capacity == pytest.approx(np.log2(3))
     whole = limits(slot_seconds=30, seconds=120)
     assert whole.capacity("train") == pytest.approx(2 + whole.by_type["train"].capacity(11), abs=1e-6)
 

@@ -16,8 +16,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from fedanon.federated import wire
 from fedanon.federated.gate import app as gate
 from fedanon.federated.gate import runner, walls
 from fedanon.federated.gate.tripwire import Tripwire
@@ -163,6 +165,11 @@ def processes_in(folder: Path) -> list[str]:
 def test_an_app_behind_the_gate_takes_no_raw_value(outside: Outside, name: str) -> None:
     reply = check(outside, name)
     assert (reply is None) == (name in ("exceptions", "error replies"))
+    if name == "low bits":
+        assert reply.content["arrays"]["0"].data == wire.to_array(np.ones(4, np.float32)).data
+    if name == "metrics":
+        assert dict(reply.content["metrics"]) == {"num-examples": 240, "loss": 12.346}
+        assert reply.metadata.group_id == "1"
 
 
 @pytest.mark.slow

@@ -80,7 +80,8 @@ class ArrayLimit:
             return float(high - low + 1)
         largest = max(abs(self.low), abs(self.high or 0)) if self.low is not None else LARGEST
         octaves = math.floor(math.log2(max(largest, 1))) - math.floor(math.log2(SMALLEST)) + 1
-        return float(2 * octaves * 2 ** (min(bits, _precision(self.dtype)) - 1) + 1)
+        # of either sign, and 0; the largest may be rounded up into the next octave
+        return float(2 * (octaves * 2 ** (min(bits, _precision(self.dtype)) - 1) + 1) + 1)
 
     def capacity(self, bits: int) -> float:
         """The most bits the array can carry."""
@@ -149,7 +150,8 @@ class NumberLimit:
     @property
     def capacity(self) -> float:
         """The most bits it can carry."""
-        return max(self.count, 1) * math.log2(math.floor((self.high - self.low) * 10**self.digits) + 1)
+        first, last = (round(end, self.digits) * 10**self.digits for end in (self.low, self.high))
+        return max(self.count, 1) * math.log2(round(last - first) + 1)
 
     def passed(self, value: Any) -> Any:
         """The number as it may leave; UpdateRejectedError if it may not."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
-import resource
 import signal
 import socket
 import sys
@@ -190,6 +189,8 @@ def _without(standing: Standing, name: str, error: OSError) -> Standing:
 
 
 def _limit(plan: WallPlan) -> None:
+    import resource  # not on every system, and the gate reads this module as well
+
     memory = plan.memory_mb << 20
     file = min(memory, MAX_FILE_MB << 20)
     limits = {
