@@ -164,7 +164,7 @@ weights = (np.float32(1).view(np.uint32) | np.resize(secret, 4).astype(np.uint32
 made = reply(message, weights)
 array = made.content["arrays"]["0"]
 odd = b"{'shape': (4,),'fortran_order':True,'descr':'<f4' }"
-header = odd.ljust(len(array.data) - 16 - 11) + b"\n"
+header = odd.ljust(len(array.data) - 16 - 11) + b"\\n"
 assert len(header) + 10 + 16 == len(array.data)
 made.content["arrays"]["0"] = Array("float32", (4,), "numpy.ndarray", array.data[:10] + header + array.data[-16:])
 made.content["loot"] = ArrayRecord([np.zeros(3, dtype=np.uint8)])
