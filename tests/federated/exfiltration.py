@@ -129,6 +129,7 @@ def write(path):
     Path(path).write_bytes(b"TAKEN")
 folders = [Path(told["data"]).parent, Path.home(), Path("/var/tmp"), Path("/"), Path("/usr/lib"), Path("/dev/shm")]
 folders += [Path(folder) for folder in sys.path[:8]]
+folders = folders[:1] if told["control"] else folders
 return send(message, *(tried(write, folder / told["mark"]) for folder in folders))
 """,
     "shared memory": """

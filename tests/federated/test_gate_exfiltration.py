@@ -41,6 +41,7 @@ class Outside:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.table = write_canaries(folder)
+        self.control = False  # without walls an app writes into its own folder of the test alone
         self.mark = f"fedanon-test-{os.getpid()}-{folder.name}"
         self._stack = ExitStack()
         self._listeners: list[socket.socket] = []
@@ -82,7 +83,7 @@ class Outside:
     def told(self) -> dict[str, Any]:
         port = self._listeners[0].getsockname()[1]
         known = {"data": str(self.table), "port": port, "mark": self.mark, "key": self.key}
-        return known | {"unix": str(self.folder / "s"), "abstract": self.mark}
+        return known | {"unix": str(self.folder / "s"), "abstract": self.mark, "control": self.control}
 
     def received(self) -> int:
         """Connections that somebody made."""
@@ -190,5 +191,6 @@ def test_without_walls_it_does(outside: Outside, name: str, monkeypatch: pytest.
     monkeypatch.setattr(gate, "without_files", lambda context: context)
     monkeypatch.setattr(f"{__name__}.make_node", partial(make_node, app_walls="any"))
     monkeypatch.setattr(Tripwire, "check", lambda *_: None)
+    outside.control = True
     _, _, seen = play(outside, name)
     assert seen + outside.received() + len(outside.left_behind()) > 0
