@@ -90,3 +90,72 @@ def egress(folder: Folder, as_json: options.Json = False) -> None:
         print_table(title, ["what left", "times", "bytes"], rows)
     total = sum(sum(run.bytes.values()) for run in runs)
     console().print(f"{len(runs)} runs, {total} bytes in all. " + ", ".join(f"{k}: {v}" for k, v in used.items()) + ".")
+
+
+# ---- apps of other people ------------------------------------------------------------------------
+
+
+@app.command()
+def allow(
+    folder: Folder,
+    bundle: Annotated[Path, typer.Argument(help="The app's bundle (.fab), as `flwr build` makes it.")],
+    limits: Annotated[Path, typer.Option(help="What the app may answer (TOML); see docs/foreign_apps.md.")],
+) -> None:
+    """Allow an app of other people to run on the release of this node, behind its gate; say what that allows."""
+    from fedanon.federated.deployment.node import NodeFolder
+    from fedanon.federated.gate.limits import AppLimits
+
+    node = NodeFolder(folder)
+    wanted = AppLimits.from_toml(_content(limits).decode("utf-8", "replace"))
+    node.config.check_run(wanted.settings)
+    allowed = node.apps.allow(_content(bundle), wanted)
+    out = console()
+    out.print(f"Allowed: {allowed.name}, sha256 {allowed.sha256}", soft_wrap=True, markup=False)
+    for sentence in allowed.limits.describe():
+        out.print(f"- {sentence}", soft_wrap=True, markup=False)
+    out.print("Whatever it answers is made from that release: read its code if its numbers must mean something.")
+
+
+@app.command()
+def disallow(
+    folder: Folder,
+    sha256: Annotated[str, typer.Argument(help="Hash of its bundle, as `fedanon node status` lists it.")],
+) -> None:
+    """Allow an app no more."""
+    from fedanon.federated.deployment.node import NodeFolder
+
+    NodeFolder(folder).apps.remove(sha256)
+
+
+@app.command()
+def status(folder: Folder, as_json: options.Json = False) -> None:
+    """Show which apps of other people this node runs, and which walls would stand around them here, as tried now."""
+    from fedanon.federated.deployment.node import NodeFolder
+    from fedanon.federated.gate.runner import try_walls
+
+    node, standing = NodeFolder(folder), try_walls()
+    apps = [found for sha256 in node.apps.names() if (found := node.apps.find(sha256))]
+    if as_json:
+        told = [{"sha256": found.sha256, "name": found.name, "allows": found.limits.describe()} for found in apps]
+        print_json({"apps": told, "walls": standing.to_dict() | {"enough": standing.enough}})
+        return
+    out = console()
+    out.print(f"Walls: {standing.describe()}.", soft_wrap=True, markup=False)
+    if not standing.enough:
+        refused = node.config.app_walls == "required"
+        out.print("That is not enough for apps of other people: " + ("they are refused." if refused else "RUN ANYWAY."))
+    for found in apps:
+        out.print(f"{found.name}, sha256 {found.sha256}", soft_wrap=True, markup=False)
+        for sentence in found.limits.describe():
+            out.print(f"- {sentence}", soft_wrap=True, markup=False)
+    if not apps:
+        out.print("No app of other people is allowed; `fedanon node allow` allows one.")
+
+
+def _content(path: Path) -> bytes:
+    from fedanon.errors import DataError
+
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise DataError(f"{path.name} cannot be read: {error.strerror}.") from None

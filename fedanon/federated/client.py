@@ -53,7 +53,7 @@ def client_app(
     their partition.
     """
     app = ClientApp(mods=[answer_in_kind])
-    nodes = _Nodes(load, settings, prepared)
+    nodes = NodePool(load, settings, prepared)
 
     _count_jointly(app, nodes)
 
@@ -96,7 +96,7 @@ def client_app(
     return app
 
 
-def _count_jointly(app: ClientApp, nodes: _Nodes) -> None:
+def _count_jointly(app: ClientApp, nodes: NodePool) -> None:
     """Register what a node answers before there is a plan, in a run with a joint method."""
 
     @app.query("join")
@@ -162,7 +162,7 @@ def guarded(kind: str) -> Callable[[Answer], Handler]:
     return decorate
 
 
-class _Nodes:
+class NodePool:
     """The nodes this process plays, each prepared once; one in a deployed federation, many in a simulation."""
 
     def __init__(self, load: LoadTable, settings: RunSettings | None, prepared: Sequence[Node]) -> None:

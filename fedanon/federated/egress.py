@@ -148,6 +148,12 @@ class Door:
         """Note with whom counts are summed, or refuse them."""
         joint_state.keep_peers(self.context, keys, all_stay=method.noisy)
 
+    def begin_app_reply(self, most: int) -> None:
+        """Note that somebody else's app is asked, or refuse it: it answers at most so many messages of a run."""
+
+    def end_app_reply(self, size: int, most: int) -> None:
+        """Note the bytes of its answer, or refuse it: all of a run have at most so many."""
+
     def egress(self) -> dict[str, int]:
         """What has left the node in this run, as it was noted."""
         raise RefusedError("log", "Nobody notes what leaves a node of a simulation.")
@@ -355,6 +361,22 @@ class GuardedDoor(Door):
                 raise RefusedError("peers", "A run is to be summed with other nodes than it began with.")
             run.peers = sorted(keys)
         joint_state.keep_peers(self.context, keys, all_stay=True)
+
+    def begin_app_reply(self, most: int) -> None:
+        """Counted before it is asked."""
+        with self.ledger.changing() as note:
+            run = self._note_run(note)
+            if run.app_replies >= most:
+                raise RefusedError("app", f"A run asks an app for more than replies_per_run = {most} answers.")
+            run.app_replies += 1
+
+    def end_app_reply(self, size: int, most: int) -> None:
+        """Counted before it leaves."""
+        with self.ledger.changing() as note:
+            run = self._note_run(note)
+            if run.app_bytes + size > most:
+                raise RefusedError("app", f"The answers of an app in this run have more than {most} bytes.")
+            run.app_bytes += size
 
     def egress(self) -> dict[str, int]:
         """By the node's own log: what its people would count in it."""

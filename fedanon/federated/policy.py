@@ -18,6 +18,7 @@ from fedanon.learning.settings import RunSettings
 from fedanon.privacy.requirements import parse_requirements
 
 RUNS, SPLIT, SCORES, COUNTS, NOISE = "Runs", "Who is tested", "Scores", "Joint counts", "Differential privacy"
+APPS = "Apps of other people (`fedanon node allow`)"
 #: bytes of the key from which a node derives its split
 KEY_BYTES = 32
 
@@ -119,6 +120,11 @@ class NodePolicy:
     )
     trust_server: bool = parameter(
         False, help="with a budget: also where the server adds the noise and counts", group=NOISE
+    )
+    app_walls: Literal["required", "any"] = parameter(
+        "required",
+        help="refuse to run an allowed app where files, network and processes cannot be closed to it; or run it anyway",
+        group=APPS,
     )
 
     def __post_init__(self) -> None:

@@ -34,6 +34,8 @@ class RunNote:
     last_count: int = 0
     settings: str = ""
     peers: list[int] = field(default_factory=list)
+    app_replies: int = 0
+    app_bytes: int = 0
 
 
 @dataclass

@@ -32,7 +32,7 @@ from fedanon.models.outcome_scores import NODE_SCORES, ROWS, node_scores
 from fedanon.models.target import outcome_of, target, unit_of
 from fedanon.release.gate import verify
 from fedanon.release.release import Release
-from fedanon.types import CountArray, FloatArray, TargetArray
+from fedanon.types import CountArray, FloatArray, IndexArray, TargetArray
 
 #: what a node measures of its own release and may report
 REPORTED_METRICS = ("k_reached", "ncp", "ncp_published", "linkage_expected_share", "truthfulness", "suppressed_share")
@@ -252,6 +252,10 @@ class Node:
         """Test people by class and predicted probability: exact, so not to be sent as they are."""
         features, truth = self.test_people
         return count_predictions(truth, self.model.predict_proba(parameters_, features), edges)
+
+    def draw_order(self, purpose: str, n_rows: int) -> IndexArray:
+        """An order of rows that says nothing about that of the table, the same every time."""
+        return self._rng(purpose).permutation(n_rows)
 
     def __getstate__(self) -> dict[str, Any]:
         """A prepared node without its raw table and its training state: what a store keeps between processes."""

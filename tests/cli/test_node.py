@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from dataclasses import replace
 from pathlib import Path
@@ -13,11 +14,13 @@ from fedanon.errors import ConfigError
 from fedanon.federated.deployment.config import NodeConfig
 from fedanon.federated.deployment.node import KEY, PEERS, NodeFolder
 from fedanon.federated.egress import content_bytes
+from fedanon.federated.gate.allowed import limits_text
 from fedanon.fields import build
 from fedanon.io.keys import node_keys
 from fedanon.joint.signing import NodeIdentity
 from tests.cli.conftest import Run
 from tests.federated.deployed import write_tables
+from tests.federated.foreign import bundle_that, limits
 from tests.federated.hostile_server import TEMPLATE, HostileServer, make_node
 
 
@@ -123,3 +126,33 @@ def test_init_takes_an_address_and_a_query(run: Run, tmp_path: Path) -> None:
     told = run("node", "init", tmp_path / "other", "--data", "postgresql://me:secret@host/ward", *own)
     assert (told.code, (tmp_path / "other").exists()) == (2, False)
     assert "secret" not in told.err
+
+
+def test_an_app_is_allowed_shown_and_disallowed(tmp_path: Path, node: NodeFolder, run: Run) -> None:
+    (tmp_path / "app.fab").write_bytes(bundle_that("return reply(message)"))
+    (tmp_path / "limits.toml").write_text(limits_text(limits(slot_seconds=5)), encoding="utf-8")
+    done = run("node", "allow", node.folder, tmp_path / "app.fab", "--limits", tmp_path / "limits.toml")
+    assert done.code == 0, done.err
+    assert "Allowed: somebody/theirs 1.0.0, sha256" in done.out
+    assert "To 'train' it answers 1 arrays and 2 numbers: metrics/num-examples (0..100000)" in done.out
+    [sha256] = node.apps.names()
+    shown = run("node", "status", node.folder)
+    assert shown.code == 0, shown.err
+    assert sha256 in shown.out
+    assert "seccomp" in shown.out
+    told = json.loads(run("node", "status", node.folder, "--json").out)
+    assert set(told["walls"]["closed"]) <= {"files", "network", "processes", "writing"}
+    assert run("node", "disallow", node.folder, sha256).code == 0
+    assert node.apps.names() == []
+    assert run("node", "disallow", node.folder, sha256).code == 2
+
+
+def test_an_app_that_the_policy_would_refuse_is_not_allowed(tmp_path: Path, node: NodeFolder, run: Run) -> None:
+    (tmp_path / "app.fab").write_bytes(bundle_that("return reply(message)"))
+    for settings, code in (({"method": "identity", "method_settings": {}}, 4), ({"method_settings": {"k": 2}}, 4)):
+        (tmp_path / "limits.toml").write_text(limits_text(limits(**settings)), encoding="utf-8")
+        done = run("node", "allow", node.folder, tmp_path / "app.fab", "--limits", tmp_path / "limits.toml")
+        assert done.code == code, done.err
+    missing = run("node", "allow", node.folder, tmp_path / "none.fab", "--limits", tmp_path / "limits.toml")
+    assert missing.code != 0
+    assert node.apps.names() == []

@@ -10,6 +10,7 @@ from typing import Any
 from fedanon.datasets.source import locate
 from fedanon.errors import ConfigError
 from fedanon.federated.deployment.folders import toml_text
+from fedanon.federated.gate import APPS_FOLDER
 from fedanon.federated.policy import NodePolicy
 from fedanon.fields import build, check_fields, parameter
 from fedanon.learning.settings import RunSettings
@@ -111,6 +112,7 @@ class NodeConfig(NodePolicy):
             "egress": str(folder.resolve()),
             "split-key": str((folder / SPLIT_KEY).resolve()),
             "store": str((folder / "store").resolve()),
+            "apps": str((folder / APPS_FOLDER).resolve()),
             "identity-key": str((folder / self.identity_key).resolve()) if self.identity_key else "",
             "peer-keys": str((folder / self.peer_keys).resolve()) if self.peer_keys else "",
         }

@@ -17,6 +17,7 @@ WORDS = {
     "facts": "numbers of rows, and metrics of the release",
     "update": "model updates trained on the release",
     "egress": "numbers of what left in the run",
+    "app": "answers of an app of other people, which has seen the release",
     "key": "keys for masks, and the bins of the schema",
     "scores release": "scores on a k-anonymous release of the test people",
     "scores private": "noisy histograms of predictions for raw test rows",

@@ -7,6 +7,7 @@ while something is going on.
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -55,6 +56,7 @@ from flwr.supernode.node_auth_http_interceptor import NodeAuthHttpInterceptor
 
 from fedanon.federated.deployment import parcels
 from fedanon.federated.deployment.folders import write_private
+from fedanon.federated.gate import BUNDLE
 
 #: seconds between signs of life, of which a SuperLink misses one before it takes a node for offline
 HEARTBEAT = 15.0
@@ -203,7 +205,8 @@ class Fleet:
             self._contexts[run_id] = Context(
                 run_id=run_id,
                 node_id=self._node.node_id,
-                node_config=self._node_config,
+                # the hash of what came, whatever the server calls it: by it the node's people allow an app
+                node_config={**self._node_config, BUNDLE: hashlib.sha256(bundle.content).hexdigest()},
                 state=RecordDict(),
                 run_config=get_fused_config_from_fab(bundle.content, run),
             )

@@ -18,6 +18,7 @@ from fedanon.federated.deployment.config import NODE_FILE, SPLIT_KEY, NodeConfig
 from fedanon.federated.deployment.folders import new_private_folder, private_folder, write_private
 from fedanon.federated.deployment.presence import present
 from fedanon.federated.deployment.processes import Pause, leaving_on_signals
+from fedanon.federated.gate import APPS_FOLDER
 from fedanon.federated.policy import KEY_BYTES
 from fedanon.federated.sources import own_source
 from fedanon.io.keys import node_keys
@@ -25,6 +26,7 @@ from fedanon.joint.signing import NodeIdentity
 
 if TYPE_CHECKING:
     from fedanon.federated.deployment.fleet import Fleet
+    from fedanon.federated.gate.allowed import AllowedApps
 
 log = logging.getLogger("fedanon")
 
@@ -65,6 +67,13 @@ class NodeFolder:
         write_private(folder / NODE_FILE, config.to_toml())
         make_split_key(folder)
         return cls(folder)
+
+    @property
+    def apps(self) -> AllowedApps:
+        """Apps of other people that this node runs."""
+        from fedanon.federated.gate.allowed import AllowedApps
+
+        return AllowedApps(self.folder / APPS_FOLDER)
 
     @property
     def public_key(self) -> str:

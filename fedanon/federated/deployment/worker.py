@@ -1,7 +1,8 @@
 """A process for every message: a fork of the node's own, which has everything imported already.
 
-It runs the app that is installed here, whatever code came with the run, and leaves the node's memory as it was: what
-it has read and computed ends with it, but for its reply and what the run's context is to remember.
+It runs the app that is installed here, whatever code came with the run, or has one that the node's people allowed
+answer from behind the gate. It leaves the node's memory as it was: what it has read and computed ends with it, but for
+its reply and what the run's context is to remember.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from fedanon.errors import FedanonError, RefusedError
 from fedanon.federated.client import client_app
 from fedanon.federated.deployment.processes import FATAL, die_with_parent
 from fedanon.federated.egress import open_door
+from fedanon.federated.gate.app import allowed_app
 from fedanon.joint import JOINT_METHODS
 
 log = logging.getLogger("fedanon")
@@ -102,8 +104,10 @@ def _work(node: int, message: Message, context: Context, writing: int) -> None:
 def _reply(message: Message, context: Context) -> tuple[Message, RecordDict]:
     """The app's reply, or its reason for none; texts of foreign exceptions stay here."""
     try:
-        return client_app()(message, context), context.state
+        app = allowed_app(context) or client_app()
+        return app(message, context), context.state
     except RefusedError as error:  # by the door
+        log.warning("No answer to a message: %s", error)
         reason = str(error)
     except Exception as error:
         frames: Any = traceback.extract_tb(error.__traceback__)
