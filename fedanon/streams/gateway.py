@@ -24,13 +24,13 @@ from fedanon._version import __version__
 from fedanon.data.schema import Schema
 from fedanon.errors import ConfigError, FedanonError, SchemaError
 from fedanon.io.atomic import atomic_write
+from fedanon.streams.claims import PeopleClaim, RecordsClaim
 from fedanon.streams.config import GatewayConfig
 from fedanon.streams.encoding import Encoder
 from fedanon.streams.journal import Entry, Journal
 from fedanon.streams.ledger import Ledger, Shown
 from fedanon.streams.publication import Box, Engine, Publication, Reading
 from fedanon.streams.records import RecordStream
-from fedanon.streams.release import PeopleClaim, RecordsClaim
 from fedanon.streams.space import box_texts
 from fedanon.streams.sticky import StickyEngine
 from fedanon.streams.windows import Row, WindowFolder
