@@ -1,8 +1,8 @@
 """The one door through which a node's answers leave: it asks the node's policy, its ledger, and writes the audit log.
 
-A node of a simulation has an open :class:`Door`; one with a table of its own (`data` in its node config) has a
-:class:`GuardedDoor`, whatever else its config states. The server is told what kind of thing was refused; why stands in
-the log of the node and in its audit log.
+A node of a simulation has an open :class:`Door`; one with a table or a stream of its own (`data` or `stream` in its
+node config) has a :class:`GuardedDoor`, whatever else its config states. The server is told what kind of thing was
+refused; why stands in the log of the node and in its audit log.
 """
 
 from __future__ import annotations
@@ -45,8 +45,12 @@ from fedanon.learning.private_scores import HISTOGRAM, add_noise
 from fedanon.learning.settings import RunSettings
 from fedanon.models.base import Parameters
 from fedanon.privacy.accounting.noise import SecureNoise
+from fedanon.privacy.models.k_anonymity import KAnonymity
 from fedanon.privacy.requirements import parse_requirements
 from fedanon.release.gate import digest_release
+from fedanon.streams.learning_node import StreamNode
+from fedanon.streams.windowed import STREAM
+from fedanon.streams.windows import read_windows
 
 log = logging.getLogger("fedanon")
 
@@ -64,7 +68,7 @@ ROUNDING = 1e-9
 
 def open_door(context: Context) -> Door:
     """The door of a node: guarded unless it plays a part of a simulation."""
-    if "data" not in context.node_config:
+    if not {"data", "stream"} & set(context.node_config):
         return Door(context)
     try:
         return GuardedDoor(context)
@@ -192,12 +196,18 @@ class GuardedDoor(Door):
         """Ask the policy; note the run and its release, before there is one."""
         self.policy.check_run(settings)
         super().admit(settings)
-        data = file_sha256(Path(str(self.config["data"])))
+        data = self._data_sha256()
         self._release = self._release_key(settings, data, plan)
         with self.ledger.changing() as note:
             self._note_run(note)
             self._note_release_key(note.releases.setdefault(data, {}), self._release)
         self._data = data
+
+    def _data_sha256(self) -> str:
+        """Of the node's file; of a stream, of its first window, which all later manifests follow."""
+        if STREAM in self.config:
+            return file_sha256(next(read_windows(Path(str(self.config[STREAM])))).path)
+        return file_sha256(Path(str(self.config["data"])))
 
     def _note_release_key(self, made: dict[str, str], key: str) -> None:
         if key not in made and len(made) >= self.policy.max_releases:
@@ -217,7 +227,12 @@ class GuardedDoor(Door):
         return note.runs[self._run]
 
     def _release_key(self, settings: RunSettings, data: str, plan: Sequence[NDArray[Any]]) -> str:
-        """Equal for equal releases: all that a release depends on, and nothing that it does not."""
+        """Equal for equal releases: all that a release depends on, and nothing that it does not.
+
+        The windows of a stream are one release, whichever of them a run learns from: their claim is about all.
+        """
+        if STREAM in self.config:
+            return hashlib.sha256(f"{STREAM} {data}".encode()).hexdigest()[:16]
         depends = {
             "data": data,
             "schema": file_sha256(Path(str(self.config["schema"]))),
@@ -244,6 +259,9 @@ class GuardedDoor(Door):
 
         A method that is not the same every time, or another version of one, makes another release.
         """
+        if isinstance(node, StreamNode):
+            self._check_stream(node)
+            return
         for model in parse_requirements(self.policy.require):
             model.check(node.release, node.training_table)
         digest = digest_release(node.release).hex()[:32]
@@ -255,6 +273,15 @@ class GuardedDoor(Door):
             made[self._release] = digest
         self._note_release(node, release=self._release)
 
+    def _check_stream(self, node: StreamNode) -> None:
+        """What the policy requires beyond k must be part of the claim, which was verified on all windows together."""
+        kept = {str(model) for model in node.stream.claim.models}
+        for model in parse_requirements(self.policy.require):
+            is_k = isinstance(model, KAnonymity) and model.k <= node.stream.claim.k
+            if not is_k and str(model) not in kept:
+                raise RefusedError("requirements", f"The windows of this node do not claim {model}.")
+        self._note_release(node, release=self._release, windows=node.n_windows, head=node.stream.head)
+
     def check_node(self, node: Node) -> None:
         """The release must reach the least k of its method."""
         least = self.policy.least_k[node.settings.method]
@@ -263,7 +290,8 @@ class GuardedDoor(Door):
             least = method.k_local
         if least > 1 and not node.facts.measures["k_reached"] >= least:
             raise RefusedError("k", f"The release of this node does not reach the k of {least} it asks for.")
-        if self.policy.truthful and not node.facts.measures["truthfulness"] >= 1 - ROUNDING:
+        truthful = 1.0 if isinstance(node, StreamNode) else node.facts.measures["truthfulness"]  # a gateway generalizes
+        if self.policy.truthful and not truthful >= 1 - ROUNDING:
             raise RefusedError("method", "The release publishes values that are not true of all people of a class.")
 
     # ---- answers --------------------------------------------------------------------------------
@@ -306,7 +334,7 @@ class GuardedDoor(Door):
 
     def begin_count(self, method: JointMethod, step: int) -> None:
         """Count the question; a new protocol is counted like a release, and its noise is paid for."""
-        policy, data = self.policy, file_sha256(Path(str(self.config["data"])))
+        policy, data = self.policy, self._data_sha256()
         with self.ledger.changing() as note:
             run, protocols = self._note_run(note), note.protocols.setdefault(data, [])
             if self._run not in protocols:

@@ -161,11 +161,12 @@ class Gateway:
 
     def _make_ledger(self) -> Ledger:
         records, sticky = self.config.record_method, self.config.sticky_classes
+        method = records or sticky
+        assert method is not None
         quasi = [a.name for a in self._schema.quasi_identifiers]
-        if records is not None:
-            return Ledger("records", records.k, quasi, most=4 * records.boxes + 1000)
-        assert sticky is not None
-        return Ledger("people", sticky.k, quasi)
+        required = {model.column: self._schema[model.column] for model in method.required}
+        most = 100_000 if records is None else 4 * records.boxes + 1000
+        return Ledger(self.config.claim, method.k, quasi, most, models=method.required, attributes=required)
 
     def _columns(self) -> list[str]:
         series = ["pseudonym", "epoch", "class"] if self.config.claim == "people" else []
@@ -179,7 +180,12 @@ class Gateway:
         return {
             "claim": {**promised.to_dict(), "counted": self._schema.unit},
             "promise": promised.describe(self._schema.unit),
-            "provenance": {**self.config.to_claim(), "version": __version__, "schema_sha256": self._schema.sha256},
+            "provenance": {
+                **self.config.to_claim(),
+                "time": self.config.time,
+                "version": __version__,
+                "schema_sha256": self._schema.sha256,
+            },
         }
 
     # ---- taking in --------------------------------------------------------------------------------

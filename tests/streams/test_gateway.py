@@ -23,7 +23,8 @@ from fedanon.streams.gateway import DEAD_LETTERS, Gateway, Incoming
 from fedanon.streams.ledger import Ledger, Shown
 from fedanon.streams.running import MetricsServer, SteadyClock, replay_file, run_gateway
 from fedanon.streams.sources import HttpSource
-from fedanon.streams.windows import check_windows, read_windows
+from fedanon.streams.window_check import check_windows
+from fedanon.streams.windows import read_windows
 from tests.streams.recount import broken_pseudonyms, short_combinations
 from tests.streams.wards import QUASI, readings, schema
 

@@ -21,7 +21,7 @@ import pytest
 from fedanon.streams.config import GatewayConfig
 from fedanon.streams.gateway import DEAD_LETTERS
 from fedanon.streams.running import run_gateway
-from fedanon.streams.windows import check_windows
+from fedanon.streams.window_check import check_windows
 from tests.streams.recount import short_combinations
 from tests.streams.test_gateway import gateway_file, windows, write_readings
 from tests.streams.wards import QUASI

@@ -12,6 +12,7 @@ from fedanon.federated.deployment.folders import toml_text
 from fedanon.federated.policy import NodePolicy
 from fedanon.fields import build, check_fields, parameter
 from fedanon.learning.settings import RunSettings
+from fedanon.streams.windowed import STREAM
 
 SERVER_FILE = "server.toml"
 NODE_FILE = "node.toml"
@@ -60,6 +61,7 @@ class NodeConfig(NodePolicy):
 
     server: str = parameter("127.0.0.1:9443", help="HOST:PORT of the server")
     data: str = parameter("data.csv", help="the table, a CSV file; it never leaves this machine")
+    stream: str = parameter("", help="folder of a gateway's windows, which are learned from instead of a table")
     schema: str = parameter("schema.toml", help="its schema, the same at every node")
     number: int = parameter(0, help="number of this node, different at every node; seeds its randomness", at_least=0)
     missing: str = parameter("error", help="missing quasi-identifiers: error, category or wildcard")
@@ -95,8 +97,9 @@ class NodeConfig(NodePolicy):
 
     def for_flower(self, folder: Path) -> dict[str, Any]:
         """The node config its app reads; paths count from the node's folder."""
+        own = STREAM if self.stream else "data"
         return self.to_config() | {
-            "data": str((folder / self.data).resolve()),
+            own: str((folder / (self.stream or self.data)).resolve()),
             "schema": str((folder / self.schema).resolve()),
             "missing": self.missing,
             "number": self.number,

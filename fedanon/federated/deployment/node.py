@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fedanon.errors import ConfigError, InfeasibleError
+from fedanon.errors import ConfigError, DataError, InfeasibleError
 from fedanon.federated.deployment import processes
 from fedanon.federated.deployment.certificates import read_in_force
 from fedanon.federated.deployment.config import NODE_FILE, SPLIT_KEY, NodeConfig
@@ -23,6 +23,7 @@ from fedanon.io.keys import node_keys
 from fedanon.joint.signing import NodeIdentity
 
 if TYPE_CHECKING:
+    from fedanon.data.schema import Schema
     from fedanon.federated.deployment.fleet import Fleet
 
 log = logging.getLogger("fedanon")
@@ -117,8 +118,24 @@ class NodeFolder:
         from fedanon.data.schema import Schema
 
         schema = Schema.read(self.folder / self.config.schema)
+        if self.config.stream:
+            self._check_stream(schema)
+            return
         read_table(self.folder / self.config.data, schema, missing=self.config.missing)  # type: ignore[arg-type]
         NodeIdentity.from_config(self.config.for_flower(self.folder))
+
+    def _check_stream(self, schema: Schema) -> None:
+        """Verify the windows that are there; a gateway that has just begun has none yet."""
+        from fedanon.streams.windowed import WindowedStream
+
+        folder = self.folder / self.config.stream
+        if not folder.is_dir():
+            raise DataError(f"The folder {folder} of the stream does not exist.")
+        stream = WindowedStream(folder, schema, self.folder / "store")
+        if stream.available:
+            log.info("%d windows of the stream keep their claim together.", stream.verify())
+        else:
+            log.warning("The folder of the stream has no windows yet; runs are refused until it has.")
 
 
 def make_split_key(folder: Path) -> None:
