@@ -324,7 +324,8 @@ def run_continual() -> None:
             areas = [one["auc_pooled_released"] for one in found["rounds"] if "auc_pooled_released" in one]
             half = len(areas) // 2
             print(
-                f"{model}: {len(areas)} rounds, AUC on windows not learned yet {np.mean(areas[:half]):.3f} in the first half, "
+                f"{model}: {len(areas)} rounds, AUC on windows not learned yet {np.mean(areas[:half]):.3f} in "
+                f"the first half, "
                 f"{np.mean(areas[half:]):.3f} in the second; {found['seconds']:.0f} s",
                 flush=True,
             )
