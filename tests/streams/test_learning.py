@@ -16,6 +16,7 @@ from fedanon.data.schema_toml import schema_toml
 from fedanon.errors import ConfigError, PrivacyViolationError
 from fedanon.federated import wire
 from fedanon.federated.client import client_app
+from fedanon.federated.deployment import worker
 from fedanon.federated.deployment.config import NodeConfig
 from fedanon.federated.deployment.node import NodeFolder
 from fedanon.federated.engines import LocalGrid
@@ -23,6 +24,8 @@ from fedanon.federated.server import FederatedRun
 from fedanon.federated.stream_simulation import simulate_streams
 from fedanon.learning.egress_ledger import EgressLedger
 from fedanon.learning.settings import RunSettings
+from fedanon.learning.strategies import make_model
+from fedanon.models.outcome import Outcome
 from fedanon.streams.config import GatewayConfig
 from fedanon.streams.drift import drift_by_column, stability_index
 from fedanon.streams.learning_node import StreamNode
@@ -220,3 +223,32 @@ def test_drift_of_a_release_with_itself_is_none(gateways: list[Path]) -> None:
     drift = drift_by_column(release, release, skip="time")
     assert set(drift) == {*QUASI, "high"}
     assert all(value == 0.0 for value in drift.values())
+
+
+def test_forked_workers_keep_the_weight_a_node_has_stated(tmp_path: Path) -> None:
+    """A deployed node answers every message in a fork, which ends with its reply."""
+    windows = publish(tmp_path / "ward", 7)
+    manifests = sorted(windows.glob("*.manifest.json"))
+    held = {path: path.read_bytes() for path in manifests[4:]}
+    for path in held:
+        path.unlink()
+    node = node_folder(tmp_path / "node", windows)
+    context = grid_of([node], STREAM)._contexts[1]
+
+    def ask(kind: str, number: int, arrays: list[Any]) -> Any:
+        reply = worker.answer(
+            wire.request(1, kind, number, wire.request_content(number, wire.pack_arrays(arrays))), context, lambda: None
+        )
+        assert not reply.has_error(), reply.error
+        return reply
+
+    _, facts = wire.read_facts(ask("query", 0, []))
+    reference = make_model(STREAM, Outcome(2)).initial(facts.width)
+    before = wire.read_update(ask("train", 1, reference))
+    for path, content in held.items():
+        path.write_bytes(content)
+    after = wire.read_update(ask("train", 2, reference))
+    assert before[1] == after[1] == facts.n_train
+    assert not np.array_equal(before[2][0], after[2][0]), "it has learned from other windows"
+    kept = json.loads((node.folder / "store" / AUDIT_FILE).read_text(encoding="utf-8"))
+    assert kept["counts"][0] == len(manifests)
