@@ -296,7 +296,7 @@ def vitals_schema(parts: dict[str, pd.DataFrame]) -> Schema:
 
 
 def run_continual() -> None:
-    """Four gateways, two models, a round every twelve hours."""
+    """Four gateways, two models, a round every day."""
     parts = vitals()
     schema, folder = vitals_schema(parts), Path("experiments/results/streams")
     folder.mkdir(parents=True, exist_ok=True)
@@ -316,9 +316,9 @@ def run_continual() -> None:
             streams.append(place / "windows")
         for model in ("lr", "xgb"):
             settings = RunSettings(
-                method="stream", method_settings={"k": 5, "windows": 8, "tested": 2}, model=model, features="all"
+                method="stream", method_settings={"k": 5, "windows": 8, "tested": 4}, model=model, features="all"
             )
-            found = simulate_streams(streams, schema, settings, every=43200).to_dict()
+            found = simulate_streams(streams, schema, settings, every=86400).to_dict()
             write_continual(found, folder / f"continual_{model}.csv")
             draw_streams(found, folder / f"continual_{model}.png")
             areas = [one["auc_pooled_released"] for one in found["rounds"] if "auc_pooled_released" in one]

@@ -128,8 +128,8 @@ class _Watch:
         self._first: dict[tuple[int, int], Release] = {}
         self.drift: list[list[dict[str, float]]] = []
 
-    def scores(self, parameters: Parameters) -> dict[str, float]:
-        """The AUC of all newest windows together; of a target that is not binary nothing."""
+    def scores(self, _: Parameters) -> dict[str, float]:
+        """The AUC of all newest windows together, as the nodes have predicted; of other targets nothing."""
         self.drift.append(
             [
                 drift_by_column(self._reference(node), node.test_release, skip=skip)
@@ -138,11 +138,9 @@ class _Watch:
         )
         if self._nodes[0].outcome.kind != "binary":
             return {}
-        truth = np.concatenate([node.released_test[1] for node in self._nodes])
-        if len(np.unique(truth)) < 2:
-            return {}
-        predicted = [node.model.predict_proba(parameters, node.released_test[0]) for node in self._nodes]
-        return {"auc_pooled_released": auc(truth, np.concatenate(predicted))}
+        scored = [node.last_scored for node in self._nodes if node.last_scored is not None]
+        truth, predicted = (np.concatenate(parts) for parts in zip(*scored, strict=True))
+        return {"auc_pooled_released": auc(truth, predicted)} if len(np.unique(truth)) == 2 else {}
 
     def _reference(self, node: StreamNode) -> Release:
         """The first windows, as many as a round trains on once they are there."""

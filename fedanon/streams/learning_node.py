@@ -25,7 +25,7 @@ from fedanon.models.base import LocalState, Parameters, Update
 from fedanon.models.target import target
 from fedanon.release.release import Release
 from fedanon.streams.windowed import LearnFromWindows, WindowedStream
-from fedanon.types import TargetArray
+from fedanon.types import FloatArray, TargetArray
 
 #: what depends on which windows are there
 CHANGING = ("release", "data", "test_release", "released_test")
@@ -62,6 +62,8 @@ class StreamNode(Node):
         self.stream, self.asked = stream, build(LearnFromWindows, settings.method_settings)
         self._visible, self._declared = visible, declared
         self._seen = 0
+        #: target and predictions of the last evaluation, for whoever plays all nodes
+        self.last_scored: tuple[TargetArray, FloatArray] | None = None
         self.look(1)
         self.unit = stream.unit
 
@@ -130,6 +132,7 @@ class StreamNode(Node):
         """Scores on the newest windows, which no round has trained on."""
         features, truth = self.released_test
         predicted = self.model.predict_proba(parameters_, features, state=self._test_states[0])
+        self.last_scored = truth, predicted
         return {f"{name}_released": value for name, value in self._scores(truth, predicted).items()}
 
     def __getstate__(self) -> dict[str, Any]:

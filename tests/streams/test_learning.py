@@ -210,6 +210,15 @@ def test_drift_shows_where_people_change(tmp_path: Path) -> None:
     assert "time" not in last["moved"]
 
 
+def test_trees_are_added_while_windows_come(gateways: list[Path]) -> None:
+    run = replace(STREAM, model="xgb", rounds=4)
+    found = simulate_streams(gateways, ward(), run).to_dict()
+    assert found["rejected"] == []
+    areas = [one["auc_pooled_released"] for one in found["rounds"]]
+    assert len(areas) == 4
+    assert areas[-1] > 0.6
+
+
 def test_the_stability_index_is_that_of_its_definition() -> None:
     # (.3 - .2) ln(.3 / .2) + (.7 - .8) ln(.7 / .8)
     assert stability_index(np.array([0.2, 0.8]), np.array([0.3, 0.7])) == pytest.approx(0.0538997, abs=1e-6)
