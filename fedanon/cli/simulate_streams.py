@@ -101,9 +101,11 @@ def draw_streams(result: dict[str, Any], path: Path) -> None:
     from fedanon.report.drawing import write_plot
 
     rounds = result["rounds"]
-    moments = tuple(float(one["moment"]) for one in rounds)
+    span = rounds[-1]["moment"] - rounds[0]["moment"]
+    label, unit = ("days", 86400.0) if span > 2 * 86400 else ("seconds", 1.0)
+    moments = tuple(one["moment"] / unit for one in rounds)
     name = next((name for name in SCORES if name in rounds[-1]), "log_loss_released")
-    scored = [(float(one["moment"]), float(one[name])) for one in rounds if name in one]
+    scored = [(x, float(one[name])) for x, one in zip(moments, rounds, strict=True) if name in one]
     score = Series(label="newest windows", style=0, x=tuple(x for x, _ in scored), y=tuple(y for _, y in scored))
     columns = [
         Series(label=column, style=i + 1, x=moments, y=tuple(one["psi"][column] for one in rounds))
@@ -111,13 +113,11 @@ def draw_streams(result: dict[str, Any], path: Path) -> None:
     ]
     shifted = Series(label="shifted (.25)", style=MAJORITY, x=(), y=(0.25,), form="level")
     panels = [
+        Panel(title="Score on windows not learned yet", x_label=label, y_label=SCORES.get(name, name), series=(score,)),
         Panel(
-            title="Score on windows not learned yet", x_label="time", y_label=SCORES.get(name, name), series=(score,)
-        ),
-        Panel(
-            title="Drift from the first windows, mean of nodes",
-            x_label="time",
-            y_label="PSI",
+            title="Drift from the first windows",
+            x_label=label,
+            y_label="PSI, mean of nodes",
             series=(*columns, shifted),
             y_zero=True,
         ),
