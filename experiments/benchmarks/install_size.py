@@ -1,7 +1,7 @@
 """What a node installs: megabytes of every distribution an extra brings, and whether there are wheels for aarch64.
 
-`python experiments/benchmarks/install_size.py` prints the table of docs/edge.md; with `--aarch64` it also asks the
-package index for binary wheels of the installed versions.
+`python experiments/benchmarks/install_size.py` prints the sizes of docs/edge.md; with `--aarch64` it also asks the
+package index for binary wheels of the installed versions, and prints the platform of each.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[2]
-EXTRAS = ("edge", "edge-dp")
+EXTRAS = ("streams", "edge", "edge-dp")
 PLATFORMS = ("manylinux2014_aarch64", "manylinux_2_27_aarch64", "manylinux_2_28_aarch64")
 LARGE_MB = 8.0
 
@@ -67,16 +67,17 @@ def megabytes(found: Distribution) -> float:
     return sum(path.stat().st_size for path in files if path.is_file()) / 2**20
 
 
-def has_aarch64(found: Distribution) -> bool:
-    """Whether there is a wheel for any machine, or the index has one of this version for aarch64."""
+def aarch64_platform(found: Distribution) -> str:
+    """The platform of a wheel of this version for aarch64, "any" if it is for every machine; '' if there is none."""
     if "-any" in (found.read_text("WHEEL") or ""):
-        return True
+        return "any"
     platforms = [option for platform in PLATFORMS for option in ("--platform", platform)]
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", *platforms]
         wanted = f"{found.metadata['Name']}=={found.version}"
-        done = subprocess.run([*command, "-d", folder, wanted], capture_output=True, check=False)
-    return done.returncode == 0
+        subprocess.run([*command, "-d", folder, wanted], capture_output=True, check=False)
+        wheels = [path.stem for path in Path(folder).glob("*.whl")]
+    return wheels[0].rpartition("-")[2] if wheels else ""
 
 
 def main() -> None:
@@ -94,10 +95,9 @@ def main() -> None:
         shown = ", ".join(f"{name} {sizes[name]:.0f}" for name in large)
         print(f"| {extra} | {len(sizes)} | {sum(sizes.values()):.0f} | {shown} |")
     if asked.aarch64:
-        lacking = [f"{name} {each.version}" for name, each in sorted(everything.items()) if not has_aarch64(each)]
-        print(
-            f"\n{len(everything) - len(lacking)} of {len(everything)} have wheels for aarch64; not: {lacking or 'none'}"
-        )
+        print("\n| distribution | version | wheel for aarch64 |\n|---|---|---|")
+        for name, each in sorted(everything.items()):
+            print(f"| {name} | {each.version} | {aarch64_platform(each) or 'NONE'} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,20 +1,21 @@
 """What streams lose, and how fast they are.
 
-    .venv/bin/python experiments/benchmarks/streams.py [loss | eicu | speed | gateway] ...
+    .venv/bin/python experiments/benchmarks/streams.py [loss | eicu | speed | gateway | continual] ...
 
 `loss`: mean NCP of castle, fads and prospect on Adult, the first 12,000 rows of a permutation (numpy default_rng(0)), a
 record that is dropped counting 1; the parameters of prospect were chosen on rows 12,000 to 24,000. `eicu`: the same on
 the first blood pressure readings of the eICU demo, a record each with age, gender, ethnicity, unit type and admission
 source of the stay, k counting stays; and sticky classes on all readings, with attacks. `speed`: records and readings
 per CPU second of one core, by `time.process_time`. `gateway`: readings through a whole one, and the memory of a process
-that replays a file. Needs the folder named by FEDANON_DATA for `eicu`.
+that replays a file. `continual`: a gateway for every region of the eICU demo, whose nodes learn together from the
+windows as days pass; the figure goes to experiments/results/streams/continual.png. Needs the folder named by
+FEDANON_DATA for `eicu` and `continual`.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import resource
 import statistics
 import subprocess
 import sys
@@ -28,18 +29,22 @@ import pandas as pd
 
 from fedanon.attacks.context import AttackContext
 from fedanon.attacks.on_streams import StreamIntersection, StreamTiming
+from fedanon.cli.simulate_streams import draw_streams
 from fedanon.data.schema import Schema
 from fedanon.data.schema_toml import schema_toml
 from fedanon.data.table import Table
 from fedanon.datasets import load
 from fedanon.datasets.files import need
+from fedanon.federated.stream_simulation import simulate_streams
 from fedanon.fields import build
+from fedanon.learning.settings import RunSettings
 from fedanon.metrics import METRICS
 from fedanon.streams import RECORD_METHODS, replay_people, replay_records
 from fedanon.streams.config import GatewayConfig
 from fedanon.streams.gateway import Gateway, Incoming
 from fedanon.streams.people import StickyClasses
 from fedanon.streams.publication import Reading
+from fedanon.streams.running import replay_file
 from fedanon.streams.space import coded_columns
 from fedanon.streams.sticky import StickyEngine
 
@@ -178,6 +183,16 @@ def _speed_of_people(people: int = 10_000, count: int = 300_000) -> None:
     print(f"people: {count / spent:,.0f} readings per CPU second in {engine.classes} classes of {people} people")
 
 
+#: the command line, and then its peak memory; that of a child in `getrusage` has been its parent's before it began
+PEAK = """
+import atexit, sys
+from pathlib import Path
+atexit.register(lambda: sys.stderr.write(Path("/proc/self/status").read_text()))
+from fedanon.cli.__main__ import main
+main()
+"""
+
+
 def run_gateway(people: int = 10_000) -> None:
     """Readings through a whole gateway: on disk, published in windows; one at a time; and memory."""
     schema, where = _wards(people)
@@ -214,17 +229,123 @@ def run_gateway(people: int = 10_000) -> None:
         with (folder / "in.jsonl").open("w", encoding="utf-8") as file:
             for j, i in enumerate([*range(people), *who]):
                 file.write(json.dumps(message(i, 100 + j / 50)) + "\n")
-        command = [sys.executable, "-m", "fedanon.cli", "stream", "replay", "--json"]
-        subprocess.run(
-            [*command, str(folder / "other" / "gateway.toml"), str(folder / "in.jsonl")],
-            check=True,
-            capture_output=True,
-        )
-    memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+        arguments = ["stream", "replay", "--json", str(folder / "other" / "gateway.toml"), str(folder / "in.jsonl")]
+        done = subprocess.run([sys.executable, "-c", PEAK, *arguments], check=True, capture_output=True, text=True)
+    memory = int(done.stderr.split("VmHWM:")[1].split()[0]) / 1024
     print(f"memory of a process that replays {people + len(who)} readings of {people} people: {memory:,.0f} MB")
 
 
-PARTS = {"loss": run_loss, "eicu": run_eicu, "speed": run_speed, "gateway": run_gateway}
+# ---- learning that goes on -----------------------------------------------------------------------
+
+CONTINUAL = """schema = "vitals.toml"
+claim = "people"
+time = "time"
+step = 3600
+[method]
+k = 5
+delay = 7200
+active = 14400
+epoch = 86400
+[sink]
+seconds = 21600
+format = "csv"
+"""
+#: days over which the stays of the demo, which states no dates, begin
+DAYS = 14
+
+
+def vitals() -> dict[str, pd.DataFrame]:
+    """Blood pressure readings by region; the target is whether the next mean of the stay is below 65 mmHg."""
+    stays = pd.read_csv(need("eicu_demo/patient.csv.xz", dataset="eicu_demo"), dtype=str)
+    hospitals = pd.read_csv(need("eicu_demo/hospital.csv.xz", dataset="eicu_demo"), dtype=str)
+    readings = pd.read_csv(need("eicu_demo/vitalaperiodic.csv.xz", dataset="eicu_demo"))
+    quasi = ["age", "gender", "ethnicity", "unittype", "unitadmitsource"]
+    stays = stays.merge(hospitals, on="hospitalid")[["patientunitstayid", *quasi, "region"]].dropna()
+    stays["age"] = stays["age"].str.replace("> ", "").astype(int)
+    stays["begun"] = np.random.default_rng(0).integers(0, DAYS * 1440, len(stays))
+    stays["patientunitstayid"] = stays["patientunitstayid"].astype(int)
+    values = ["noninvasivesystolic", "noninvasivediastolic", "noninvasivemean"]
+    frame = readings[["patientunitstayid", "observationoffset", *values]].dropna()
+    frame = frame[
+        (frame["observationoffset"] >= 0) & (frame[values] >= 0).all(axis=1) & (frame[values] <= 300).all(axis=1)
+    ]
+    frame = frame.sort_values(["patientunitstayid", "observationoffset"], kind="stable")
+    after = frame.groupby("patientunitstayid")["noninvasivemean"].shift(-1)
+    frame["low_next"] = np.where(after < 65, "yes", "no")
+    frame = frame[after.notna()].merge(stays)
+    frame["time"] = 60 * (frame.pop("begun") + frame.pop("observationoffset"))
+    frame = frame.rename(
+        columns={"patientunitstayid": "stay", **dict(zip(values, ("systolic", "diastolic", "mean"), strict=True))}
+    )
+    ordered = frame.sort_values(["time", "stay"], kind="stable")
+    return {str(region): part.drop(columns="region") for region, part in ordered.groupby("region")}
+
+
+def vitals_schema(parts: dict[str, pd.DataFrame]) -> Schema:
+    """One schema for all regions."""
+    whole = pd.concat(parts.values())
+    pressure = {"role": "sensitive", "type": "numeric", "range": [0, 300]}
+    attributes = {
+        "stay": {"role": "identifying"},
+        "age": {"role": "quasi_identifying", "type": "numeric", "range": [0, 90], "integer": True},
+        **{
+            name: {"role": "quasi_identifying", "type": "categorical", "values": sorted(whole[name].unique())}
+            for name in ("gender", "ethnicity", "unittype", "unitadmitsource")
+        },
+        "time": {"role": "insensitive", "type": "numeric", "range": [0, 86400 * 365]},
+        **dict.fromkeys(("systolic", "diastolic", "mean"), pressure),
+        "low_next": {"role": "sensitive", "type": "categorical", "values": ["no", "yes"]},
+    }
+    document = {"name": "vitals", "person_id": "stay", "target": "low_next", "attributes": attributes}
+    return Schema.from_dict(document)
+
+
+def run_continual() -> None:
+    """Four gateways, two models, a round every day."""
+    parts = vitals()
+    schema, folder = vitals_schema(parts), Path("experiments/results/streams")
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as name:
+        streams = []
+        for region, frame in parts.items():
+            place = Path(name) / region
+            place.mkdir()
+            (place / "vitals.toml").write_text(schema_toml(schema), encoding="utf-8")
+            (place / "gateway.toml").write_text(CONTINUAL, encoding="utf-8")
+            (place / "in.jsonl").write_text(frame.to_json(orient="records", lines=True), encoding="utf-8")
+            counts = replay_file(GatewayConfig.read(place / "gateway.toml"), place / "in.jsonl").counts
+            print(
+                f"{region}: {counts.taken} readings, {counts.published} published in {counts.windows} windows",
+                flush=True,
+            )
+            streams.append(place / "windows")
+        for model in ("lr", "xgb"):
+            settings = RunSettings(
+                method="stream", method_settings={"k": 5, "windows": 8, "tested": 4}, model=model, features="all"
+            )
+            found = simulate_streams(streams, schema, settings, every=86400).to_dict()
+            write_continual(found, folder / f"continual_{model}.csv")
+            draw_streams(found, folder / f"continual_{model}.png")
+            areas = [one["auc_pooled_released"] for one in found["rounds"] if "auc_pooled_released" in one]
+            half = len(areas) // 2
+            print(
+                f"{model}: {len(areas)} rounds, AUC on windows not learned yet {np.mean(areas[:half]):.3f} in "
+                f"the first half, "
+                f"{np.mean(areas[half:]):.3f} in the second; {found['seconds']:.0f} s",
+                flush=True,
+            )
+
+
+def write_continual(found: dict[str, Any], path: Path) -> None:
+    """A line per round: when, AUC, and PSI by column."""
+    rows = [
+        {"round": one["round"], "moment": one["moment"], "auc": one.get("auc_pooled_released"), **one["psi"]}
+        for one in found["rounds"]
+    ]
+    pd.DataFrame(rows).round(4).to_csv(path, index=False)
+
+
+PARTS = {"loss": run_loss, "eicu": run_eicu, "speed": run_speed, "gateway": run_gateway, "continual": run_continual}
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()

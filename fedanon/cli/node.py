@@ -11,6 +11,7 @@ import typer
 from fedanon.cli import options
 from fedanon.cli.output import console, print_json, print_table
 from fedanon.cli.server import Insecure
+from fedanon.errors import ConfigError
 
 app = typer.Typer(help="A node of a federation of real machines.", no_args_is_help=True)
 
@@ -21,9 +22,12 @@ Folder = Annotated[Path, typer.Argument(help="The node's folder.")]
 def init(
     folder: Folder,
     server: Annotated[str, typer.Option(help="HOST:PORT of the server.")],
-    data: Annotated[str, typer.Option(help="The table, a file or the address of a database; it stays where it is.")],
-    schema: Annotated[Path, typer.Option(help="Its schema (TOML).")],
+    schema: Annotated[Path, typer.Option(help="Schema of the table (TOML).")],
+    data: Annotated[
+        str | None, typer.Option(help="The table, a file or the address of a database; it stays where it is.")
+    ] = None,
     query: Annotated[str, typer.Option(help="For a database: the SELECT that gives the table.")] = "",
+    stream: Annotated[Path | None, typer.Option(help="Or the folder of a gateway's windows.")] = None,
     ca: Annotated[Path | None, typer.Option(help="The server's ca.crt.")] = None,
     number: Annotated[int, typer.Option(help="Number of this node, different at every node.", min=0)] = 0,
     missing: Annotated[str, typer.Option(help="Missing quasi-identifiers: error, category, wildcard.")] = "error",
@@ -35,12 +39,15 @@ def init(
     from fedanon.federated.deployment.config import NodeConfig
     from fedanon.federated.deployment.node import KEY, PEERS, NodeFolder
 
+    if (data is None) == (stream is None):
+        raise ConfigError("Give either --data FILE or --stream FOLDER.")
     if least_k is not None:
         console(stderr=True).print("warning: --least-k is now called --min-k.")
     config = NodeConfig(
         server=server,
-        data=locate(data, Path().resolve()),
+        data=locate(data, Path().resolve()) if data else "",
         query=query,
+        stream=str(stream.resolve()) if stream else "",
         schema=str(schema.resolve()),
         number=number,
         missing=missing,

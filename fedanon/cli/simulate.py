@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +12,7 @@ import typer
 
 from fedanon.cli import options
 from fedanon.cli.output import console, print_json, print_table
+from fedanon.cli.simulate_streams import STREAMS, SimulatedSource, print_streams, run_streams
 from fedanon.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from fedanon.learning.settings import RunSettings
 
 
-@options.takes_run_settings(table=options.TableSource, method="mondrian", evaluate_every=None, partition=None)
+@options.takes_run_settings(table=SimulatedSource, method=None, evaluate_every=None, partition=None)
 def simulate(
     chosen: dict[str, Any],
     k: options.MinimumK = None,
@@ -30,6 +32,14 @@ def simulate(
     subgroups: Annotated[
         str, typer.Option(help="Categorical columns, by commas; the model is also scored for each of their values.")
     ] = "",
+    every: Annotated[
+        float,
+        typer.Option(help="Time between rounds, as readings state it; 0 spreads --rounds.", rich_help_panel=STREAMS),
+    ] = 0.0,
+    plot: Annotated[
+        Path | None,
+        typer.Option(help="Draw scores and drift over time into this file (PNG, SVG, PDF).", rich_help_panel=STREAMS),
+    ] = None,
     resume: Annotated[Path | None, typer.Option(help="Folder of checkpoints; a killed run resumes from there.")] = None,
     model_out: Annotated[
         Path | None, typer.Option("--model-out", "-o", help="Folder for the model and its card; it must be new.")
@@ -41,6 +51,9 @@ def simulate(
     The table is an own one (INPUT with --schema, divided by --partition; or a --node FILE each), or a data set by name,
     `adult` if none is named. The model is tested on raw rows the training never saw, and on rows recoded like the
     training rows.
+
+    With --stream, nodes learn from the verified windows of gateways as time passes: `--set windows=24` is how many of
+    the last windows a round trains on, and the newest ones are scored before they are learned.
     """
     from fedanon.federated.sources import default_partition
     from fedanon.fields import build, listed
@@ -48,7 +61,15 @@ def simulate(
 
     if engine not in ("local", "ray"):
         raise ConfigError("--engine takes local or ray.")
-    method, parameters = _checked_method(chosen["method"], k, k_local, chosen["method_settings"])
+    if "stream" in chosen:
+        _refuse_table_options(chosen["method"], engine, resume, model_out, subgroups)
+        chosen["method_settings"] |= {} if k is None else {"k": str(k)}
+        result = run_streams(chosen, every, plot, shown_progress)
+        print_json(result) if as_json else print_streams(result, plot)
+        return
+    if every or plot:
+        raise ConfigError("--every and --plot go with --stream.")
+    method, parameters = _checked_method(chosen["method"] or "mondrian", k, k_local, chosen["method_settings"])
     chosen["dataset"] = chosen["dataset"] or RunSettings.dataset
     chosen["partition"] = chosen["partition"] or default_partition(chosen["source"])
     every = chosen["evaluate_every"] or max(1, chosen["rounds"] // 20)
@@ -61,6 +82,13 @@ def simulate(
     else:
         nodes = result["settings"]["nodes"]  # as many as there are: a partition by a column decides on it
         print_result(f"{method} k={k or '-'}, {run.model}, {nodes} nodes, {run.rounds} rounds", result)
+
+
+def _refuse_table_options(method: str | None, engine: str, resume: Any, model_out: Any, subgroups: str) -> None:
+    given = {"--method": method, "--resume": resume, "--model-out": model_out, "--subgroups": subgroups}
+    named = [name for name, value in given.items() if value] + (["--engine ray"] if engine != "local" else [])
+    if named:
+        raise ConfigError(f"{', '.join(named)} goes with a table; gateways have anonymized the readings of --stream.")
 
 
 def _checked_method(
@@ -88,18 +116,26 @@ def _run(
     """Simulate, with a bar that shows the scores of the last evaluated round; keep the model if that is wanted."""
     from fedanon.federated.simulation import simulate as start
 
-    logging.getLogger("fedanon").setLevel(logging.ERROR)
-    with _progress() as progress:
-        task = progress.add_task("preparing the nodes", total=run.rounds)
-
-        def show(scores: dict[str, Any]) -> None:
-            text = "  ".join(f"{word} {scores[name]:.4f}" for name, word in PROGRESS.items() if name in scores)
-            progress.update(task, completed=scores["round"], description=text)
-
+    with shown_progress(run.rounds) as show:
         done = start(run, engine=engine, checkpoints=resume, on_round=show, subgroups=subgroups)
     if model_out is not None:
         done.write_model(model_out)
     return done.to_dict()
+
+
+@contextmanager
+def shown_progress(rounds: int) -> Iterator[Callable[[dict[str, Any]], None]]:
+    """A bar that shows the scores of every round it is called with."""
+    logging.getLogger("fedanon").setLevel(logging.ERROR)
+    with _progress() as progress:
+        task = progress.add_task("preparing the nodes", total=rounds)
+
+        def show(scores: dict[str, Any]) -> None:
+            plain = {name.removesuffix("_released"): value for name, value in scores.items()}
+            text = "  ".join(f"{word} {plain[name]:.4f}" for name, word in PROGRESS.items() if name in plain)
+            progress.update(task, completed=scores["round"], description=text)
+
+        yield show
 
 
 def _progress() -> Progress:

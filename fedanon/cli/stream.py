@@ -70,7 +70,7 @@ def check(
     Exit code 4 if it does not hold, or if a window is missing or not the one that was written.
     """
     from fedanon.data.schema import Schema
-    from fedanon.streams.windows import check_windows
+    from fedanon.streams.window_check import check_windows
 
     found = check_windows(windows, [a.name for a in Schema.read(schema).quasi_identifiers])
     unit = "pseudonyms" if found.claim["stream"] == "people" else "records"
@@ -85,8 +85,8 @@ def check(
             out.print(f"fail  {fault}", style="bold red")
         if not found.broken and not found.faults:
             out.print(f"After every window, every class holds at least k={found.claim['k']} {unit}.")
-        if found.left_open:
-            out.print("The gateway counted people, whom nothing in the windows tells apart; here records were counted.")
+        for left_open in found.left_open:
+            out.print(left_open)
     found.require()
 
 

@@ -9,16 +9,19 @@ is the maximum over the neighbors lo..hi, so a sparse table of maxima answers it
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedanon.data.cells import Cells, Nodes, Numbers
+from fedanon.data.coded_column import CodedColumn
 from fedanon.data.hierarchy import Hierarchy
 from fedanon.data.schema import Categorical, Numeric
-from fedanon.data.table import CodedColumn, Table
 from fedanon.types import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from fedanon.data.table import Table
 
 Measure = Literal["leaves", "heights"]
 

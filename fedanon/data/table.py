@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from fedanon.data.coded_column import CodedColumn
 from fedanon.data.columns import (
-    CodedColumn,
     MissingPolicy,
     check_values,
     encode_column,

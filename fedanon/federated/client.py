@@ -13,10 +13,12 @@ from flwr.app import ConfigRecord, Context, Message
 from flwr.clientapp import ClientApp
 from numpy.typing import NDArray
 
+from fedanon.data.schema import Schema
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError, FedanonError, UpdateRejectedError
 from fedanon.federated import joint_state, wire
-from fedanon.federated.egress import Door, open_door
+from fedanon.federated.door import Door
+from fedanon.federated.egress import open_door
 from fedanon.federated.packing import answer_in_kind
 from fedanon.federated.sources import load_node_table
 from fedanon.io.sql import is_database
@@ -26,13 +28,15 @@ from fedanon.joint.node import JointNode, make_method, make_node
 from fedanon.joint.plan import Plan
 from fedanon.joint.queries import pack_counts
 from fedanon.joint.signing import NodeIdentity
-from fedanon.learning.node import Node
+from fedanon.learning.node import Node, NodeFacts
 from fedanon.learning.node_rules import NodeRules
 from fedanon.learning.node_store import NodeStore
 from fedanon.learning.private_scores import MASKED
 from fedanon.learning.settings import RunSettings
 from fedanon.learning.validation import check_arrays
 from fedanon.models.base import Parameters
+from fedanon.streams.learning_node import StreamNode
+from fedanon.streams.windowed import STREAM, WindowedStream
 
 log = logging.getLogger("fedanon")
 
@@ -41,6 +45,8 @@ Handler = Callable[[Message, Context], Message]
 Answer = Callable[[Message, Context, Door], Message]
 #: under which a node's context keeps the last round it trained in
 LAST_ROUND = "dp-round"
+#: the same for the sizes that a node with a stream has stated
+DECLARED = "declared-sizes"
 LoadTable = Callable[[Context, RunSettings], tuple[Table, int]]
 
 
@@ -63,6 +69,8 @@ def client_app(
         joint_state.keep_plan(context, message)
         node = nodes.of(context, door)
         facts = door.facts(node)
+        if isinstance(node, StreamNode):
+            declare(context, facts)
         reply = wire.reply_facts(message, facts, node.number, *door.score_key(node))
         return door.send("facts", reply, node=node.number, facts=facts.to_dict())
 
@@ -208,8 +216,26 @@ class NodePool:
     def _new(self, context: Context, settings: RunSettings, door: Door) -> Node:
         if self._prepared:
             return self._prepared[int(context.node_config["partition-id"])]
+        if (STREAM in context.node_config) != (settings.method == STREAM):
+            raise ConfigError("The method 'stream' is for nodes with the windows of a gateway, and theirs alone.")
+        if settings.method == STREAM:
+            return _stream_node(context, settings, door.rules)
         table, number = self._load(context, settings)
         return make_node(table, settings, number, door.rules)
+
+
+def declare(context: Context, facts: NodeFacts) -> None:
+    """Keep the sizes a node with a stream has stated for a run: the server takes no others."""
+    context.state[DECLARED] = ConfigRecord({"n_train": facts.n_train, "n_test": facts.n_test})
+
+
+def _stream_node(context: Context, settings: RunSettings, rules: NodeRules | None) -> StreamNode:
+    config = context.node_config
+    folder, schema = Path(str(config[STREAM])), Schema.read(Path(str(config["schema"])))
+    stream = WindowedStream(folder, schema, Path(str(config["store"])) if config.get("store") else None)
+    stated: Any = context.state.get(DECLARED)
+    sizes = (stated["n_train"], stated["n_test"]) if stated else None
+    return StreamNode(stream, settings, int(config.get("number", 0)), rules, declared=sizes)
 
 
 def _store(context: Context, plan: list[NDArray[Any]], rules: NodeRules | None) -> NodeStore | None:

@@ -1,8 +1,8 @@
 """The one door through which a node's answers leave: it asks the node's policy, its ledger, and writes the audit log.
 
-A node of a simulation has an open :class:`Door`; one with a table of its own (`data` in its node config) has a
-:class:`GuardedDoor`, whatever else its config states. The server is told what kind of thing was refused; why stands in
-the log of the node and in its audit log.
+A node of a simulation has an open :class:`fedanon.federated.door.Door`; one with a table or a stream of its own (`data` or `stream` in its
+node config) has a :class:`GuardedDoor`, whatever else its config states. The server is told what kind of thing was
+refused; why stands in the log of the node and in its audit log.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from flwr.app import Array, Context, Message
+from flwr.app import Context, Message
 from numpy.typing import NDArray
 
 from fedanon.errors import (
@@ -31,22 +31,25 @@ from fedanon.errors import (
     UpdateRejectedError,
 )
 from fedanon.federated import joint_state, wire
+from fedanon.federated.door import Door, content_bytes
 from fedanon.federated.policy import NodePolicy, make_component
 from fedanon.federated.shared_scores import check_peers, count_privately, offer_key
 from fedanon.io.audit import AuditLog, audit
 from fedanon.io.manifest import file_sha256
-from fedanon.joint.disclosure import read_rules
 from fedanon.joint.masks import Keys
 from fedanon.joint.method import JointMethod
-from fedanon.learning.dp_ledger import NodeLedger, former
 from fedanon.learning.egress_ledger import EgressLedger, EgressNote, RunNote
 from fedanon.learning.node import RELEASE_METRICS, Node, NodeFacts
 from fedanon.learning.node_rules import NodeRules
 from fedanon.learning.node_store import identify_data
 from fedanon.learning.settings import RunSettings
 from fedanon.models.base import Parameters
+from fedanon.privacy.models.k_anonymity import KAnonymity
 from fedanon.privacy.requirements import parse_requirements
 from fedanon.release.gate import digest_release
+from fedanon.streams.learning_node import StreamNode
+from fedanon.streams.windowed import STREAM
+from fedanon.streams.windows import read_windows
 
 log = logging.getLogger("fedanon")
 
@@ -64,115 +67,13 @@ ROUNDING = 1e-9
 
 def open_door(context: Context) -> Door:
     """The door of a node: guarded unless it plays a part of a simulation."""
-    if "data" not in context.node_config:
+    if not {"data", "stream"} & set(context.node_config):
         return Door(context)
     try:
         return GuardedDoor(context)
     except FedanonError as error:  # without a door there is no log of answers, and no answer
         log.error("this node cannot answer anything: %s", error)
         raise _refusal("policy") from None
-
-
-class Door:
-    """Lets everything pass that the node's config does not forbid: for simulations, on the researcher's own tables."""
-
-    def __init__(self, context: Context) -> None:
-        self.context = context
-        self.config = context.node_config
-        self.budget = NodeLedger.from_config(self.config)
-
-    @property
-    def rules(self) -> NodeRules | None:
-        """What the node decides about its rows."""
-        return None
-
-    # ---- before anything is computed ------------------------------------------------------------
-
-    def admit(self, settings: RunSettings, plan: Sequence[NDArray[Any]] = ()) -> None:
-        """Refuse a run that the node does not take part in; ``plan`` are the arrays of an agreed recoding."""
-        if self.budget:
-            self.budget.check(settings)
-
-    def admit_counts(self, settings: RunSettings, method: JointMethod) -> None:
-        """Refuse to count for a run: nothing is given away for one that will be refused."""
-        rules = read_rules(str(self.config.get("counts", "")))
-        if method.counts not in rules:
-            raise PrivacyViolationError(
-                f"This node counts jointly only by {' or '.join(rules)}, not by {method.counts}."
-            )
-        if self.budget:
-            self.budget.check(settings)
-            self.budget.check_counts(method)
-
-    def check_made(self, node: Node) -> None:
-        """Refuse a node whose release, made just now, does not keep what is asked for; note one that does."""
-        if AuditLog.wanted() is not None:  # facts are not worked out else
-            self._note_release(node)
-
-    def _note_release(self, node: Node, **more: Any) -> None:
-        settings = node.settings
-        made = {"method": settings.method, "settings": dict(settings.method_settings)}
-        self.note("release", node=node.number, **made, facts=node.facts.to_dict(), **more)
-
-    def check_node(self, node: Node) -> None:
-        """Refuse a node, made now or kept from before, whose release reaches too small a k."""
-        check_floor(node, int(former(self.config, "min-k", "least-k", 1)))
-
-    # ---- answers --------------------------------------------------------------------------------
-
-    def facts(self, node: Node) -> NodeFacts:
-        """What the node reports about itself; metrics have no noise: where a budget is kept, they stay here."""
-        return node.facts if node.settings.dp is None else replace(node.facts, measures={})
-
-    def score_key(self, node: Node) -> tuple[bytes, ...]:
-        """A signed key for masks, with which the node offers to share the noise of its scores; or nothing."""
-        return ()
-
-    def scores(
-        self, node: Node, parameters: Parameters, number: int, keys: wire.SignedKeys | None = None
-    ) -> dict[str, Any]:
-        """What the node reports about a model; ``keys`` are those of nodes that share noise."""
-        return dict(node.evaluate(parameters))
-
-    def begin_count(self, method: JointMethod, step: int) -> None:
-        """Note a question for counts before it is answered, or refuse it."""
-        # paid before anything is noted: who could not pay is not taken for one who has
-        if joint_state.nothing_answered(self.context) and self.budget:
-            self.budget.spend_counts(method)
-        joint_state.answer_once(self.context, step)
-
-    def check_peers(self, method: JointMethod, keys: Keys) -> None:
-        """Refuse to sum counts with these nodes."""
-
-    def keep_peers(self, method: JointMethod, keys: Keys) -> None:
-        """Note with whom counts are summed, or refuse them."""
-        joint_state.keep_peers(self.context, keys, all_stay=method.noisy)
-
-    def begin_app_reply(self, most: int) -> None:
-        """Note that somebody else's app is asked, or refuse it: it answers at most so many messages of a run."""
-
-    def end_app_reply(self, size: int, most: int) -> None:
-        """Note the bytes of its answer, or refuse it: all of a run have at most so many."""
-
-    def egress(self) -> dict[str, int]:
-        """What has left the node in this run, as it was noted."""
-        raise RefusedError("log", "Nobody notes what leaves a node of a simulation.")
-
-    # ---- the log --------------------------------------------------------------------------------
-
-    def note(self, event: str, **facts: Any) -> None:
-        """Add a line to the audit log, if there is one."""
-        audit(event, **facts)
-
-    def send(self, kind: str, reply: Message, **facts: Any) -> Message:
-        """Let an answer pass; updates stand in the audit log, if there is one."""
-        if kind == "update":
-            self.note(kind, **facts)
-        return reply
-
-    def refuse(self, kind: str, error: FedanonError) -> FedanonError:
-        """What the server is told of an error."""
-        return error
 
 
 class GuardedDoor(Door):
@@ -205,12 +106,18 @@ class GuardedDoor(Door):
         """Ask the policy; note the run and its release, before there is one."""
         self.policy.check_run(settings)
         super().admit(settings)
-        data = identify_data(self.config)
+        data = self._identify_data()
         self._release = self._release_key(settings, data, plan)
         with self.ledger.changing() as note:
             self._note_run(note, settings)
             self._note_release_key(note.releases.setdefault(data, {}), self._release)
         self._data = data
+
+    def _identify_data(self) -> str:
+        """Of a table what it is counted by; of a stream its first window, which all later manifests follow."""
+        if STREAM in self.config:
+            return file_sha256(next(read_windows(Path(str(self.config[STREAM])))).path)
+        return identify_data(self.config)
 
     def _note_release_key(self, made: dict[str, str], key: str) -> None:
         if key not in made and len(made) >= self.policy.max_releases:
@@ -237,7 +144,12 @@ class GuardedDoor(Door):
         return run
 
     def _release_key(self, settings: RunSettings, data: str, plan: Sequence[NDArray[Any]]) -> str:
-        """Equal for equal releases: all that a release depends on, and nothing that it does not."""
+        """Equal for equal releases: all that a release depends on, and nothing that it does not.
+
+        The windows of a stream are one release, whichever of them a run learns from: their claim is about all.
+        """
+        if STREAM in self.config:
+            return hashlib.sha256(f"{STREAM} {data}".encode()).hexdigest()[:16]
         depends = {
             "data": data,
             "schema": file_sha256(Path(str(self.config["schema"]))),
@@ -264,6 +176,9 @@ class GuardedDoor(Door):
 
         A method that is not the same every time, or another version of one, makes another release.
         """
+        if isinstance(node, StreamNode):
+            self._check_stream(node)
+            return
         for model in parse_requirements(self.policy.require):
             model.check(node.release, node.training_table)
         digest = digest_release(node.release).hex()[:32]
@@ -275,6 +190,15 @@ class GuardedDoor(Door):
             made[self._release] = digest
         self._note_release(node, release=self._release)
 
+    def _check_stream(self, node: StreamNode) -> None:
+        """What the policy requires beyond k must be part of the claim, which was verified on all windows together."""
+        kept = {str(model) for model in node.stream.claim.models}
+        for model in parse_requirements(self.policy.require):
+            is_k = isinstance(model, KAnonymity) and model.k <= node.stream.claim.k
+            if not is_k and str(model) not in kept:
+                raise RefusedError("requirements", f"The windows of this node do not claim {model}.")
+        self._note_release(node, release=self._release, windows=node.n_windows, head=node.stream.head)
+
     def check_node(self, node: Node) -> None:
         """The release must reach the least k of its method."""
         least = self.policy.least_k[node.settings.method]
@@ -283,7 +207,8 @@ class GuardedDoor(Door):
             least = method.k_local
         if least > 1 and not node.facts.measures["k_reached"] >= least:
             raise RefusedError("k", f"The release of this node does not reach the k of {least} it asks for.")
-        if self.policy.truthful and not node.facts.measures["truthfulness"] >= 1 - ROUNDING:
+        truthful = 1.0 if isinstance(node, StreamNode) else node.facts.measures["truthfulness"]  # a gateway generalizes
+        if self.policy.truthful and not truthful >= 1 - ROUNDING:
             raise RefusedError("method", "The release publishes values that are not true of all people of a class.")
 
     # ---- answers --------------------------------------------------------------------------------
@@ -332,7 +257,7 @@ class GuardedDoor(Door):
 
     def begin_count(self, method: JointMethod, step: int) -> None:
         """Count the question; a new protocol is counted like a release, and its noise is paid for."""
-        policy, data = self.policy, identify_data(self.config)
+        policy, data = self.policy, self._identify_data()
         with self.ledger.changing() as note:
             run, protocols = self._note_run(note), note.protocols.setdefault(data, [])
             if self._run not in protocols or not run.counts:
@@ -427,30 +352,9 @@ class GuardedDoor(Door):
 LEDGER_FILE, LOG_FILE = "egress.json", "egress.jsonl"
 
 
-def check_floor(node: Node, min_k: int) -> None:
-    """The node's own condition, whatever method the server asked for."""
-    if min_k > 1 and not node.facts.measures["k_reached"] >= min_k:
-        raise PrivacyViolationError(f"The release of this node does not reach the k of {min_k} it asks for.")
-
-
-def content_bytes(message: Message) -> int:
-    """How much a message says: the bytes of its arrays, eight per number, and those of its texts."""
-    total = 0
-    for record in message.content.values():
-        for value in record.values():
-            total += len(value.data) if isinstance(value, Array) else _size(value)
-    return total
-
-
 def today() -> str:
     """The day, by which limits are counted."""
     return datetime.now(UTC).date().isoformat()
-
-
-def _size(value: Any) -> int:
-    if isinstance(value, list):
-        return sum(_size(entry) for entry in value)
-    return len(value) if isinstance(value, (str, bytes)) else 8
 
 
 def _digest(depends: Mapping[str, Any]) -> str:

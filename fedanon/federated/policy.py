@@ -16,6 +16,7 @@ from fedanon.joint.method import JointMethod
 from fedanon.learning.node_rules import NodeRules, ScoreRule
 from fedanon.learning.settings import RunSettings
 from fedanon.privacy.requirements import parse_requirements
+from fedanon.streams.windowed import STREAM, LearnFromWindows
 
 RUNS, SPLIT, SCORES, COUNTS, NOISE = "Runs", "Who is tested", "Scores", "Joint counts", "Differential privacy"
 APPS = "Apps of other people (`fedanon node allow`)"
@@ -28,7 +29,7 @@ class NodePolicy:
     """What a node asks of a run before it takes part, and how much it answers."""
 
     methods: str = parameter(
-        "mondrian, gfkmc, wkmca, k_member, tdg, full_domain, federated_mondrian",
+        "mondrian, gfkmc, wkmca, k_member, tdg, full_domain, federated_mondrian, stream",
         help="methods that a run may use; NAME:K asks for a larger k than min_k",
         group=RUNS,
     )
@@ -175,7 +176,7 @@ class NodePolicy:
 
     def check_methods(self) -> None:
         """Raise ConfigError for methods nobody knows; looking for all there are takes its time."""
-        known = {*ANONYMIZERS.names(), *JOINT_METHODS.names()}
+        known = {*ANONYMIZERS.names(), *JOINT_METHODS.names(), STREAM}
         if unknown := sorted(set(self.least_k) - known):
             raise ConfigError(f"Unknown methods in the policy: {', '.join(unknown)}; `fedanon methods` lists all.")
 
@@ -239,6 +240,8 @@ class NodePolicy:
 
 def make_component(settings: RunSettings) -> Any:
     """The method of a run, with its settings."""
+    if settings.method == STREAM:
+        return build(LearnFromWindows, settings.method_settings)
     registry: Any = JOINT_METHODS if settings.method in JOINT_METHODS else ANONYMIZERS
     return build(registry[settings.method], settings.method_settings)
 

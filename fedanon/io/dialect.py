@@ -12,12 +12,13 @@ import io
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from fedanon.data.schema import Schema, type_name
 from fedanon.errors import ConfigError, DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SEPARATORS = (",", ";", "\t", "|")
 #: stands for an encoding that is to be found

@@ -40,7 +40,7 @@ def write_resources(file: BinaryIO, frame: pd.DataFrame, schema: Schema) -> None
 
 
 def _resources(key: str, row: Mapping[Any, Any], quasi: list[str], others: list[str]) -> Iterator[dict[str, Any]]:
-    extensions = [_extension(name, str(row[name])) for name in quasi]
+    extensions = [extension_of(name, str(row[name])) for name in quasi]
     yield {"resourceType": "Patient", "id": key, **({"extension": extensions} if extensions else {})}
     hidden = bool(quasi) and all(row[name] == ROOT for name in quasi) and all(pd.isna(row[name]) for name in others)
     for position, name in enumerate(others, 1):
@@ -50,11 +50,12 @@ def _resources(key: str, row: Mapping[Any, Any], quasi: list[str], others: list[
             "status": "final",
             "code": {"text": name},
             "subject": {"reference": f"Patient/{key}"},
-            **_observed(row[name], hidden=hidden),
+            **observed(row[name], hidden=hidden),
         }
 
 
-def _extension(name: str, text: str) -> dict[str, Any]:
+def extension_of(name: str, text: str) -> dict[str, Any]:
+    """The extension of a Patient that holds a generalized cell."""
     url = COLUMN + quote(name)
     reason = next((reason for reason, said in _EMPTY.items() if said == text), None)
     if reason is not None:
@@ -62,7 +63,8 @@ def _extension(name: str, text: str) -> dict[str, Any]:
     return {"url": url, **_value(text)}
 
 
-def _observed(value: Any, *, hidden: bool) -> dict[str, Any]:
+def observed(value: Any, *, hidden: bool = False) -> dict[str, Any]:
+    """The value of an Observation, or why there is none."""
     if pd.isna(value):
         return {"dataAbsentReason": {"coding": [{"system": REASONS, "code": "masked" if hidden else "unknown"}]}}
     return {"valueString": value} if isinstance(value, str) else _value(str(value))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from fedanon.io.dialect import is_number
 from fedanon.types import AnyArray
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 TRIGGERS = ("=", "+", "-", "@", "\t", "\r")
 
@@ -28,6 +31,8 @@ def unguard(text: str) -> str:
 
 def guarded(frame: pd.DataFrame, decimal: str) -> tuple[pd.DataFrame, dict[str, int], list[str]]:
     """A frame of texts and numbers made harmless; the number of cells changed by column; the names changed."""
+    import pandas as pd
+
     result = frame.rename(columns=lambda name: guard(name, decimal))
     counts: dict[str, int] = {}
     for i, name in enumerate(frame.columns):
@@ -42,6 +47,8 @@ def guarded(frame: pd.DataFrame, decimal: str) -> tuple[pd.DataFrame, dict[str, 
 
 def unguarded(frame: pd.DataFrame) -> pd.DataFrame:
     """The inverse of :func:`guarded`, of a frame of texts."""
+    import pandas as pd
+
     columns = {}
     for name in frame.columns:
         plain, changed = _changed(frame[name].to_numpy(dtype=object), unguard)
@@ -51,6 +58,8 @@ def unguarded(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _changed(texts: AnyArray, change: Callable[[str], str]) -> tuple[AnyArray, int]:
     """The texts, each value changed once, and how many cells differ; what is missing stays."""
+    import pandas as pd
+
     codes, values = pd.factorize(texts)
     new = np.array([change(value) for value in values], dtype=object)
     differs = np.array([old != text for old, text in zip(values, new, strict=True)], dtype=bool)

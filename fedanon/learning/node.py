@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fedanon._version import __version__
 from fedanon.anonymizers import ANONYMIZERS
-from fedanon.data.schema import Unit
+from fedanon.data.schema import Schema, Unit
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError
 from fedanon.fields import build
@@ -89,22 +89,26 @@ class Node:
     """
 
     def __init__(self, table: Table, settings: RunSettings, number: int, rules: NodeRules | None = None) -> None:
+        self._table = table
+        self._begin(table.schema, settings, number, rules)
+
+    def _begin(self, schema: Schema, settings: RunSettings, number: int, rules: NodeRules | None) -> None:
+        """Set up what does not depend on rows."""
         self.settings = settings
         self.number = number
         self.rules = rules or NodeRules()
         #: what is predicted, and what the length 1 of it is in units of the column
-        known = table.schema.target is not None  # those that only count rows need no target
-        self.outcome, self.unit_length = (outcome_of(table.schema), unit_of(table.schema)) if known else (BINARY, 1.0)
+        known = schema.target is not None  # those that only count rows need no target
+        self.outcome, self.unit_length = (outcome_of(schema), unit_of(schema)) if known else (BINARY, 1.0)
         if self.outcome != BINARY and self.rules.scores == "private":
             raise ConfigError(f"Private scores need a target of two classes; this one is {self.outcome}.")
         self.model = make_model(settings, self.outcome)
         #: a malicious node of a simulation adds no noise for anybody's sake
         self.malicious = False
-        self.encoding = Encoding.from_schema(table.schema, features=settings.features)
+        self.encoding = Encoding.from_schema(schema, features=settings.features)
         #: what its release counts: people where the schema says who is who, else records
-        self.unit = table.schema.unit
-        self.schema = table.schema
-        self._table = table
+        self.unit = schema.unit
+        self.schema = schema
         self.state = LocalState()
         self._test_states = LocalState(), LocalState()
 

@@ -8,19 +8,22 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from fedanon.data.cells import Cells
 from fedanon.data.groups import Groups
 from fedanon.data.schema import Schema, Unit
-from fedanon.data.table import Table
 from fedanon.errors import PrivacyViolationError
 from fedanon.fields import check_fields
 from fedanon.types import BoolArray, IntArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from fedanon.data.table import Table
 
 #: room for the rounding of shares and logarithms, and for nothing else
 ROUNDING = 1e-9

@@ -29,14 +29,6 @@ def _loss(space, c, low, high):
 
 
 @njit(cache=True)
-def fill_pairs(spans, c, table, start, leaves):
-    """The loss of every cell of a column with few leaves, for a look-up in place of a search."""
-    for low in range(leaves):
-        for high in range(leaves):
-            table[start + low * leaves + high] = span(spans, c, min(low, high), max(low, high))
-
-
-@njit(cache=True)
 def distances(space, columns, m, x, out):
     """Loss of the cell of ``x`` and each of the first ``m`` records."""
     out[:m] = 0.0

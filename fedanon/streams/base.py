@@ -11,14 +11,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
-from fedanon.data.table import CodedColumn
+from fedanon.data.coded_column import CodedColumn
 from fedanon.errors import ConfigError
 from fedanon.fields import check_fields, parameter
-from fedanon.privacy.requirements import parse_requirements
-from fedanon.privacy.sensitive import SensitiveModel
+from fedanon.streams.requirements import sensitive_models
 from fedanon.types import AnyArray, FloatArray, IndexArray
+
+if TYPE_CHECKING:
+    from fedanon.privacy.sensitive import SensitiveModel
 
 #: the person of a record of which nobody is known
 NOBODY = -1
@@ -131,13 +133,7 @@ class RecordMethod(ABC):
     @cached_property
     def required(self) -> tuple[SensitiveModel, ...]:
         """The models that are required beyond k, each about a sensitive column."""
-        found: list[SensitiveModel] = []
-        for model in parse_requirements(self.require):
-            if isinstance(model, SensitiveModel):
-                found.append(model)
-            elif model.min_people != self.k:
-                raise ConfigError(f"A stream keeps k and models of a sensitive column; {model} is neither.")
-        return tuple(found)
+        return sensitive_models(self.require, self.k)
 
     @property
     def capacity(self) -> int:

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fedanon.data.table import CodedColumn
+from fedanon.data.coded_column import CodedColumn
 from fedanon.streams.base import DROPPED, NOBODY, Arrivals, Departures, RecordEngine, RecordMethod
-from fedanon.streams.diversity import PublishedValues
+from fedanon.streams.requirements import published_values
 from fedanon.streams.space import Space, make_space
 from fedanon.types import FloatArray, IndexArray
 
@@ -114,7 +114,7 @@ class BufferedEngine(RecordEngine):
         )
         self._tally, self._ratio = np.zeros(3, dtype=np.int64), np.zeros(2)
         self._taken = 0
-        self._values = PublishedValues(method.required) if method.required else None
+        self._values = published_values(method.required)
         # two boxes with the same cells are one class to an observer: the first class of given cells, and of each class
         self._cells: dict[tuple[float, ...], int] = {}
         self._same: dict[int, int] = {}

@@ -61,6 +61,17 @@ class BrokerConfig:
         return self.port or (8883 if self.tls else 1883)
 
 
+def topic_matches(pattern: str, topic: str) -> bool:
+    """Whether an MQTT topic is one of those a pattern with the wildcards + and # names."""
+    levels, found = pattern.split("/"), topic.split("/")
+    for i, level in enumerate(levels):
+        if level == "#":
+            return True
+        if i >= len(found) or level not in ("+", found[i]):
+            return False
+    return len(levels) == len(found)
+
+
 @dataclass(frozen=True, kw_only=True)
 class SourceConfig:
     """Where readings come from."""
@@ -70,6 +81,10 @@ class SourceConfig:
     topic: str = parameter("", help="MQTT topic, with wildcards")
     listen: str = parameter("127.0.0.1", help="address the HTTP source listens on")
     port: int = parameter(8750, help="port the HTTP source listens on", at_least=0, at_most=65535)
+    view: str = parameter(
+        "", help="ViewDefinition (SQL on FHIR) that makes messages of FHIR resources; empty: flat JSON"
+    )
+    dead_letters: str = parameter("", help="MQTT topic for messages that cannot be taken in, whole; empty for none")
     queue: int = parameter(1000, help="readings held in memory before the source has to wait", at_least=1)
 
     def __post_init__(self) -> None:
@@ -78,6 +93,8 @@ class SourceConfig:
             raise ConfigError("A source of the kind 'file' needs a path.")
         if self.kind == "mqtt" and not self.topic:
             raise ConfigError("A source of the kind 'mqtt' needs a topic.")
+        if self.dead_letters and topic_matches(self.topic, self.dead_letters):
+            raise ConfigError("The topic 'dead_letters' is one the source reads: they would come back for ever.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +106,7 @@ class SinkConfig:
     seconds: float = parameter(60.0, help="a window ends after so long", at_least=0.1)
     rows: int = parameter(100_000, help="or when it has so many rows", at_least=1)
     topic: str = parameter("", help="MQTT topic on which publications appear too; empty for none")
+    messages: Literal["json", "fhir"] = parameter("json", help="what appears there: flat JSON, or a FHIR Bundle each")
 
     def __post_init__(self) -> None:
         check_fields(self)

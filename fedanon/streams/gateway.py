@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import secrets
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
@@ -24,27 +23,28 @@ from fedanon._version import __version__
 from fedanon.data.schema import Schema
 from fedanon.errors import ConfigError, FedanonError, SchemaError
 from fedanon.io.atomic import atomic_write
+from fedanon.streams.claims import PeopleClaim, RecordsClaim
 from fedanon.streams.config import GatewayConfig
+from fedanon.streams.dead_letters import DeadLetters
 from fedanon.streams.encoding import Encoder
 from fedanon.streams.journal import Entry, Journal
 from fedanon.streams.ledger import Ledger, Shown
 from fedanon.streams.publication import Box, Engine, Publication, Reading
 from fedanon.streams.records import RecordStream
-from fedanon.streams.release import PeopleClaim, RecordsClaim
 from fedanon.streams.space import box_texts
 from fedanon.streams.sticky import StickyEngine
 from fedanon.streams.windows import Row, WindowFolder
 
+if TYPE_CHECKING:
+    from fedanon.streams.fhir import ObservationReader
+
 log = logging.getLogger("fedanon.streams")
 
 STATUS = "status.json"
-DEAD_LETTERS = "dead-letters.jsonl"
 #: keys of messages that are remembered, to know a repeated one
 REMEMBERED = 20_000
 #: entries of the journal after which a snapshot is taken, whether a window has ended or not
 MOST_ENTRIES = 100_000
-#: bytes of dead letters that are kept
-MOST_DEAD = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -108,6 +108,7 @@ class Gateway:
     config : what stands in gateway.toml.
     clock : whether time is that of the gateway or that of the messages, as in a replay.
     outlet : where publications go besides the windows, if anywhere.
+    dead : sends messages that cannot be taken in elsewhere too, if given.
     """
 
     def __init__(
@@ -116,6 +117,7 @@ class Gateway:
         *,
         clock: Literal["gateway", "message"] = "gateway",
         outlet: Outlet | None = None,
+        dead: Callable[[str], None] | None = None,
     ) -> None:
         self.config, self._clock, self._outlet = config, clock, outlet
         self._state = config.path(config.state)
@@ -123,6 +125,8 @@ class Gateway:
         self._encoder = Encoder(self._schema)
         self._check()
         self._journal = Journal(self._state)
+        self._dead = DeadLetters(self._state, dead)
+        self._fhir = self._make_reader()
         self._key = _secret(self._state / "gateway.key")
         self.engine, self._ledger = self._make_engine(), self._make_ledger()
         self._windows = WindowFolder(
@@ -159,13 +163,22 @@ class Gateway:
         assert sticky is not None
         return StickyEngine(sticky, self._encoder.columns, key=self._key)
 
+    def _make_reader(self) -> ObservationReader | None:
+        """What flattens FHIR resources, where they come."""
+        if not self.config.source.view:
+            return None
+        from fedanon.streams.fhir import ObservationReader
+
+        return ObservationReader(self.config.path(self.config.source.view), self.config.time)
+
     def _make_ledger(self) -> Ledger:
         records, sticky = self.config.record_method, self.config.sticky_classes
+        method = records or sticky
+        assert method is not None
         quasi = [a.name for a in self._schema.quasi_identifiers]
-        if records is not None:
-            return Ledger("records", records.k, quasi, most=4 * records.boxes + 1000)
-        assert sticky is not None
-        return Ledger("people", sticky.k, quasi)
+        required = {model.column: self._schema[model.column] for model in method.required}
+        most = 100_000 if records is None else 4 * records.boxes + 1000
+        return Ledger(self.config.claim, method.k, quasi, most, models=method.required, attributes=required)
 
     def _columns(self) -> list[str]:
         series = ["pseudonym", "epoch", "class"] if self.config.claim == "people" else []
@@ -179,7 +192,12 @@ class Gateway:
         return {
             "claim": {**promised.to_dict(), "counted": self._schema.unit},
             "promise": promised.describe(self._schema.unit),
-            "provenance": {**self.config.to_claim(), "version": __version__, "schema_sha256": self._schema.sha256},
+            "provenance": {
+                **self.config.to_claim(),
+                "time": self.config.time,
+                "version": __version__,
+                "schema_sha256": self._schema.sha256,
+            },
         }
 
     # ---- taking in --------------------------------------------------------------------------------
@@ -225,6 +243,7 @@ class Gateway:
         data = incoming.data
         try:
             message = data if isinstance(data, Mapping) else _parse(data)
+            message = self._fhir.flatten(message) if self._fhir else message
             checked = dict(self._encoder.check_names(message))
             self._encoder.point(checked)
             self._encoder.person(checked)
@@ -258,15 +277,8 @@ class Gateway:
             raise SchemaError(f"The time column {self.config.time!r} of the message is no number.") from None
 
     def _bury(self, data: bytes | Mapping[str, Any], reason: str) -> None:
-        """Keep a message that cannot be taken in where only the gateway's people see it; the log says why alone."""
         self.counts.refused += 1
-        log.warning("A message was refused (%d so far): %s", self.counts.refused, reason)
-        path = self._state / DEAD_LETTERS
-        if path.exists() and path.stat().st_size > MOST_DEAD:
-            return
-        text = data.decode(errors="replace") if isinstance(data, bytes) else data
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "a", encoding="utf-8") as file:
-            file.write(json.dumps({"reason": reason, "message": text}, default=str) + "\n")
+        self._dead.bury(data, reason, self.counts.refused)
 
     # ---- publishing -------------------------------------------------------------------------------
 

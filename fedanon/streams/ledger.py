@@ -1,16 +1,21 @@
 """Ledger: the claim of a stream, recounted from what is published and from nothing else.
 
-A gateway asks it before a window is written, `fedanon stream check` when windows are read back. It shares no code with
-the engines.
+A gateway asks it before a window is written, `fedanon stream check` when windows are read back. It counts on its own
+what the engines count; what l and t mean is said once, by the models of releases.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
-from typing import Any, Literal, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from fedanon.errors import PrivacyViolationError
+from fedanon.streams.requirements import published_values
+
+if TYPE_CHECKING:
+    from fedanon.data.schema import Attribute
+    from fedanon.privacy.sensitive import SensitiveModel
 
 #: what tells the classes of pseudonyms apart, besides their cells
 SERIES = ("epoch", "class")
@@ -36,10 +41,25 @@ class Ledger:
     k : the least number.
     quasi : names of the quasi-identifiers.
     most : number of combinations that are remembered.
+    models : what else must hold in every class at each of its publications.
+    attributes : the declarations of their columns.
     """
 
-    def __init__(self, claim: Literal["records", "people"], k: int, quasi: Iterable[str], most: int = 100_000) -> None:
+    def __init__(
+        self,
+        claim: Literal["records", "people"],
+        k: int,
+        quasi: Iterable[str],
+        most: int = 100_000,
+        *,
+        models: Sequence[SensitiveModel] = (),
+        attributes: Mapping[str, Attribute] | None = None,
+    ) -> None:
         self._claim, self._k, self._most = claim, k, most
+        self._values = published_values(models, attributes)
+        self._required = [model.column for model in models]
+        self._classes: dict[tuple[Any, ...], int] = {}
+        self._numbers: dict[str, int] = {}
         self._columns = (*(SERIES if claim == "people" else ()), *quasi)
         self._people: OrderedDict[tuple[Any, ...], set[str] | None] = OrderedDict()
         self._boxes: dict[str, tuple[Any, ...]] = {}
@@ -47,7 +67,7 @@ class Ledger:
 
     def add(self, rows: Iterable[Shown]) -> int:
         """Take in rows that are published at once; returns in how many combinations the claim is broken now."""
-        touched: set[tuple[Any, ...]] = set()
+        touched: dict[tuple[Any, ...], list[int]] = {}
         broken = 0
         for shown in rows:
             self._rows += 1
@@ -64,10 +84,24 @@ class Ledger:
                 if len(people) >= self._k:
                     self._people[key] = None
             self._people.move_to_end(key)
-            touched.add(key)
+            touched.setdefault(key, []).append(self._rows)
+            if self._values is not None:
+                known = shown.person or (who if self._claim == "people" else "")
+                number = self._numbers.setdefault(known, len(self._numbers)) if known else -1
+                self._values.note(self._rows, number, {name: shown.row[name] for name in self._required})
         while len(self._people) > max(self._most, len(touched)):
             self._people.popitem(last=False)
-        return broken + sum(self._people[key] is not None for key in touched)
+        broken += sum(self._people[key] is not None for key in touched)
+        return broken + sum(not self._keeps(key, rows) for key, rows in touched.items())
+
+    def _keeps(self, key: tuple[Any, ...], rows: list[int]) -> bool:
+        """Whether a class keeps the models with the rows that are published in it now."""
+        if self._values is None:
+            return True
+        label = self._classes.get(key)
+        kept = self._values.keep_if_added(rows, label)
+        self._values.settle(rows, self._classes.setdefault(key, len(self._classes)))
+        return kept
 
     def require(self, rows: Iterable[Shown]) -> None:
         """Take in rows; raise PrivacyViolationError if the claim does not hold with them."""
@@ -89,6 +123,9 @@ class Ledger:
             "people": [[list(key), None if who is None else sorted(who)] for key, who in self._people.items()],
             "boxes": [[name, list(key)] for name, key in self._boxes.items()],
             "counts": [self._epoch, self._rows],
+            "values": None if self._values is None else self._values.to_state(),
+            "classes": [[list(key), label] for key, label in self._classes.items()],
+            "numbers": self._numbers,
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -96,3 +133,7 @@ class Ledger:
         self._people = OrderedDict((tuple(key), None if who is None else set(who)) for key, who in state["people"])
         self._boxes = {name: tuple(key) for name, key in state["boxes"]}
         self._epoch, self._rows = state["counts"]
+        if self._values is not None:
+            self._values.restore(state["values"])
+        self._classes = {tuple(key): label for key, label in state["classes"]}
+        self._numbers = dict(state["numbers"])

@@ -93,8 +93,13 @@ class MqttSource(QueueSource):
         self._client.loop_stop()
 
 
+def flat_publication(number: int, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """A publication as flat JSON."""
+    return {"publication": number, "rows": rows}
+
+
 class MqttOutlet:
-    """Publications on a topic: {"publication": number, "rows": [...]}.
+    """Publications on a topic, by default {"publication": number, "rows": [...]}.
 
     After a crash a publication may be sent again under its number; a subscriber that leaves out numbers it has seen has
     each once.
@@ -106,12 +111,19 @@ class MqttOutlet:
     folder : from which paths count.
     sent : file that holds the number of the last publication the broker has received.
     stopped : whether to give up waiting for the broker.
+    make : the document of a publication, from its number and rows.
     """
 
     def __init__(
-        self, broker: BrokerConfig, topic: str, folder: Path, sent: Path, stopped: Callable[[], bool] = lambda: False
+        self,
+        broker: BrokerConfig,
+        topic: str,
+        folder: Path,
+        sent: Path,
+        stopped: Callable[[], bool] = lambda: False,
+        make: Callable[[int, list[dict[str, Any]]], dict[str, Any]] = flat_publication,
     ) -> None:
-        self._topic, self._file, self._stopped = topic, sent, stopped
+        self._topic, self._file, self._stopped, self._make = topic, sent, stopped, make
         self._sent = int(sent.read_text(encoding="ascii")) if sent.exists() else -1
         self._last, self._open = self._sent, list[int]()
         # noted by the thread of the network, which holds a lock that publishing needs: so none of ours
@@ -125,7 +137,7 @@ class MqttOutlet:
         """Send a publication, unless the broker has it."""
         if number <= self._sent:
             return
-        payload = json.dumps({"publication": number, "rows": rows}, separators=(",", ":"))
+        payload = json.dumps(self._make(number, rows), separators=(",", ":"))
         self._open.append(self._client.publish(self._topic, payload, qos=1).mid)
         self._last = number
         if len(self._open) >= MOST_OPEN:
@@ -148,6 +160,31 @@ class MqttOutlet:
             self._sent = self._last
             atomic_write(self._file, str(self._sent), mode=0o600)
         return True
+
+    def close(self) -> None:
+        """Leave the broker."""
+        self._client.disconnect()
+        self._client.loop_stop()
+
+
+class DeadLetterTopic:
+    """Messages that could not be taken in, on a topic for the gateway's people; sent when the broker is there.
+
+    Parameters
+    ----------
+    broker : how it is reached.
+    topic : of the letters.
+    folder : from which paths count.
+    """
+
+    def __init__(self, broker: BrokerConfig, topic: str, folder: Path) -> None:
+        self._topic, self._client = topic, _client(broker, f"{broker.client}-dead", folder)
+        self._client.max_queued_messages_set(MOST_OPEN)
+        _begin(self._client, broker)
+
+    def send(self, letter: str) -> None:
+        """Send a letter; what finds no room while the broker is away is in the file of the state folder."""
+        self._client.publish(self._topic, letter, qos=1)
 
     def close(self) -> None:
         """Leave the broker."""

@@ -12,17 +12,20 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from fedanon.errors import ConfigError
 from fedanon.fields import check_fields, parameter
-from fedanon.privacy.requirements import parse_requirements
-from fedanon.privacy.sensitive import SensitiveModel
+from fedanon.streams.boxes import grow
 from fedanon.streams.publication import Box
+from fedanon.streams.requirements import sensitive_models
 from fedanon.streams.space import Space
 from fedanon.types import BoolArray, FloatArray, IndexArray
+
+if TYPE_CHECKING:
+    from fedanon.privacy.sensitive import SensitiveModel
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,17 +51,12 @@ class StickyClasses:
             )
         if self.align and self.epoch < self.active:
             raise ConfigError("With align = true, the 'epoch' must be at least as long as 'active'.")
-        self._refuse_other_models()
+        sensitive_models(self.require, self.k)  # so that a wrong one is reported
 
     @cached_property
     def required(self) -> tuple[SensitiveModel, ...]:
         """The models that are required beyond k, each about a sensitive column."""
-        return tuple(m for m in parse_requirements(self.require) if isinstance(m, SensitiveModel))
-
-    def _refuse_other_models(self) -> None:
-        for model in parse_requirements(self.require):
-            if not isinstance(model, SensitiveModel) and model.min_people != self.k:
-                raise ConfigError(f"A stream keeps k and models of a sensitive column; {model} is neither.")
+        return sensitive_models(self.require, self.k)
 
 
 class Held(NamedTuple):
@@ -193,7 +191,5 @@ class Pool:
         return None
 
     def _grow(self, space: Space, seed: int, allowed: BoolArray, size: int) -> Start | None:
-        from fedanon.streams._extents import grow
-
         start = Start(*grow(space, self._low, self._high, seed, allowed, size))
         return start if len(start.members) else None

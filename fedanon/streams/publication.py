@@ -5,11 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-import numpy as np
-
-from fedanon.streams.space import Space
-from fedanon.types import FloatArray
-
 
 class Reading(NamedTuple):
     """A reading as an engine sees it.
@@ -85,20 +80,3 @@ class Engine(Protocol):
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from a state."""
-
-
-def loss_of(space: Space, box: Box) -> float:
-    """Mean loss of a box over the quasi-identifiers, from 0 to 1 (NCP)."""
-    from fedanon.streams._buffer import box_loss
-
-    low, high = np.array(box.low), np.array(box.high)
-    return float(box_loss(space, low, high)) / space.width
-
-
-def widened(space: Space, label: int, low: FloatArray, high: FloatArray) -> Box:
-    """The box of a class, widened to all that its published cells cover."""
-    from fedanon.streams._buffer import widen
-
-    low, high = low.copy(), high.copy()
-    widen(space, low, high)
-    return Box(label, tuple(low.tolist()), tuple(high.tolist()))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fedanon.data.table import CodedColumn
+from fedanon.data.coded_column import CodedColumn
 from fedanon.streams.base import DROPPED, NOBODY, Arrivals, Departures, RecordMethod
 from fedanon.streams.publication import Box, Publication, Reading
 

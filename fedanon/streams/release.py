@@ -1,25 +1,16 @@
-"""StreamRelease: all that a stream has published, as a release the gate, metrics and attacks take; and what it claims.
-
-The claims are about every moment. Counts in a class only grow, so k holds at every moment if it holds at the first
-publication of every class; models that compare a class with all that is published are asked at each of its
-publications.
-"""
+"""StreamRelease: all that a stream has published, as a release that the gate, metrics and attacks take."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
 from fedanon.data.groups import Groups
-from fedanon.data.schema import Unit
-from fedanon.data.table import Table
 from fedanon.errors import PrivacyViolationError
-from fedanon.privacy.base import PrivacyModel, View
-from fedanon.privacy.models.k_anonymity import KAnonymity
+from fedanon.privacy.base import View
 from fedanon.privacy.sensitive import SensitiveModel
 from fedanon.release.release import Release
 from fedanon.streams.diversity import PublishedValues
@@ -56,86 +47,33 @@ class StreamRelease(Release):
         return frame
 
 
-@dataclass(frozen=True)
-class _StreamClaim:
-    """What the claims of both kinds of stream state.
-
-    Parameters
-    ----------
-    k : least number of people.
-    models : what else is required, of a sensitive column each.
-    """
-
-    kind: ClassVar[str]
-
-    k: int
-    models: tuple[SensitiveModel, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """For the manifest."""
-        return {"stream": self.kind, **_document(self.k, self.models)}
+def check_records(view: View, k: int, models: Sequence[SensitiveModel]) -> None:
+    """Raise PrivacyViolationError unless every combination of cells is of k people when it is first published."""
+    release = _stream_release(view)
+    _refuse_short(release, release.classes, k)
+    _check_models(release, release.classes, models)
 
 
-class RecordsClaim(_StreamClaim):
-    """At every moment, every published combination of cells is of at least k people, and keeps the models."""
-
-    kind = "records"
-
-    def check(self, view: View, table: Table) -> None:
-        """Raise PrivacyViolationError unless it holds for the release of a stream."""
-        release = _stream_release(view)
-        _refuse_short(release, release.classes, self.k)
-        _check_models(release, release.classes, self.models)
-
-    def describe(self, unit: Unit) -> str:
-        """One sentence."""
-        return f"at every moment, {_describe(self.k, self.models, unit)}"
-
-
-class PeopleClaim(_StreamClaim):
-    """At every moment, in every class and epoch, at least k people have published, each under one pseudonym and box."""
-
-    kind = "people"
-
-    def check(self, view: View, table: Table) -> None:
-        """Raise PrivacyViolationError unless it holds for the release of a stream."""
-        release = _stream_release(view)
-        names = release.pseudonyms
-        if names is None or release.persons is None:
-            raise PrivacyViolationError("The claim is about people, whom the release does not know.")
-        shown = ~release.suppressed
-        codes = np.where(shown, pd.factorize(np.where(shown, names.astype(object), ""))[0], -1)
-        aliases = Groups.from_labels(codes)
-        several = [
-            int((aliases.distinct(of) > 1).sum()) for of in (release.groups.labels, release.persons, release.epochs)
-        ]
-        if any(several):
-            raise PrivacyViolationError(
-                f"Of {aliases.count} pseudonyms {several[0]} have several boxes, {several[1]} several people and "
-                f"{several[2]} several epochs."
-            )
-        together = np.column_stack([release.groups.labels, release.epochs])
-        equal = Groups.equal_rows(together).labels
-        parts = Groups.from_labels(np.where(shown, equal, -1))
-        _refuse_short(release, parts, self.k)
-        _check_models(release, parts, self.models)
-
-    def describe(self, unit: Unit) -> str:
-        """One sentence."""
-        return (
-            f"at every moment, in every epoch, {_describe(self.k, self.models, unit)}, and every pseudonym has one "
-            "combination of cells"
+def check_people(view: View, k: int, models: Sequence[SensitiveModel]) -> None:
+    """Raise PrivacyViolationError unless every class and epoch begins with k people, and a pseudonym has one box."""
+    release = _stream_release(view)
+    names = release.pseudonyms
+    if names is None or release.persons is None:
+        raise PrivacyViolationError("The claim is about people, whom the release does not know.")
+    shown = ~release.suppressed
+    codes = np.where(shown, pd.factorize(np.where(shown, names.astype(object), ""))[0], -1)
+    aliases = Groups.from_labels(codes)
+    several = [int((aliases.distinct(of) > 1).sum()) for of in (release.groups.labels, release.persons, release.epochs)]
+    if any(several):
+        raise PrivacyViolationError(
+            f"Of {aliases.count} pseudonyms {several[0]} have several boxes, {several[1]} several people and "
+            f"{several[2]} several epochs."
         )
-
-
-def _document(k: int, models: Sequence[PrivacyModel]) -> dict[str, Any]:
-    plain = KAnonymity(k=k).to_dict()
-    return plain if not models else {**plain, "model": "combined", "all_of": [plain, *(m.to_dict() for m in models)]}
-
-
-def _describe(k: int, models: Sequence[PrivacyModel], unit: Unit) -> str:
-    clauses = "; ".join(model.describe(unit) for model in models)
-    return KAnonymity(k=k).describe(unit) + (f", and every class has {clauses}" if clauses else "")
+    together = np.column_stack([release.groups.labels, release.epochs])
+    equal = Groups.equal_rows(together).labels
+    parts = Groups.from_labels(np.where(shown, equal, -1))
+    _refuse_short(release, parts, k)
+    _check_models(release, parts, models)
 
 
 def _stream_release(view: View) -> StreamRelease:

@@ -21,9 +21,10 @@ from fedanon.release.gate import verify
 from fedanon.release.recoding import NearestGroup
 from fedanon.release.release import Provenance
 from fedanon.streams.base import NOBODY, Arrivals, Departures, RecordMethod
+from fedanon.streams.claims import PeopleClaim, RecordsClaim
 from fedanon.streams.people import StickyClasses
 from fedanon.streams.publication import Box, Publication, Reading
-from fedanon.streams.release import PeopleClaim, RecordsClaim, StreamRelease
+from fedanon.streams.release import StreamRelease
 from fedanon.streams.space import box_cells
 from fedanon.streams.sticky import StickyEngine
 from fedanon.types import FloatArray

@@ -6,14 +6,20 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from fedanon.data.schema import Schema
 from fedanon.errors import DataError
 from fedanon.streams.config import GatewayConfig
 from fedanon.streams.gateway import Gateway
 from fedanon.streams.sources import FileSource, HttpSource, ReadingSource, StdinSource
+
+if TYPE_CHECKING:
+    from fedanon.streams.mqtt import DeadLetterTopic, MqttOutlet
 
 log = logging.getLogger("fedanon.streams")
 
@@ -54,30 +60,48 @@ def replay_file(config: GatewayConfig, path: Path) -> Gateway:
 
 def run_gateway(config: GatewayConfig, stop: threading.Event) -> Gateway:
     """Take in what comes until the source ends, then publish or drop what waits; or until ``stop`` is set."""
-    outlet: Any = None
-    if config.sink.topic:
-        from fedanon.streams.mqtt import MqttOutlet
-
-        folder = config.path(config.state)
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        outlet = MqttOutlet(config.broker, config.sink.topic, Path(config.folder), folder / "sent", stop.is_set)
-    gateway = Gateway(config, outlet=outlet)
-    metrics = MetricsServer(gateway, config.metrics_port) if config.metrics_port else None
-    source = open_source(config, gateway.place)
-    try:
+    with ExitStack() as closing:
+        outlet, dead = _open_outlet(config, stop), _open_dead_letters(config)
+        for opened in (outlet, dead):
+            if opened is not None:
+                closing.callback(opened.close)
+        gateway = Gateway(config, outlet=outlet, dead=dead.send if dead else None)
+        closing.callback(gateway.close)
+        if config.metrics_port:
+            closing.callback(MetricsServer(gateway, config.metrics_port).close)
+        source = open_source(config, gateway.place)
+        closing.callback(source.close)
         if _pump(gateway, source, stop):
             gateway.finish()
         gateway.write_status()
         if outlet is not None:
             outlet.flush()
-    finally:
-        source.close()
-        gateway.close()
-        if outlet is not None:
-            outlet.close()
-        if metrics is not None:
-            metrics.close()
     return gateway
+
+
+def _open_outlet(config: GatewayConfig, stop: threading.Event) -> MqttOutlet | None:
+    """Where publications go besides the windows."""
+    if not config.sink.topic:
+        return None
+    from fedanon.streams.mqtt import MqttOutlet, flat_publication
+
+    make: Any = flat_publication
+    if config.sink.messages == "fhir":
+        from fedanon.streams.fhir import bundle
+
+        quasi = [a.name for a in Schema.read(config.path(config.schema)).quasi_identifiers]
+        make = partial(bundle, quasi=quasi, time=config.time)
+    folder = config.path(config.state)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return MqttOutlet(config.broker, config.sink.topic, Path(config.folder), folder / "sent", stop.is_set, make)
+
+
+def _open_dead_letters(config: GatewayConfig) -> DeadLetterTopic | None:
+    if not config.source.dead_letters:
+        return None
+    from fedanon.streams.mqtt import DeadLetterTopic
+
+    return DeadLetterTopic(config.broker, config.source.dead_letters, Path(config.folder))
 
 
 def _pump(gateway: Gateway, source: ReadingSource, stop: threading.Event) -> bool:

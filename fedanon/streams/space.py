@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from fedanon.data.cells import Cells, Intervals, Nodes
+from fedanon.data.coded_column import CodedColumn
 from fedanon.data.schema import Numeric, Schema
 from fedanon.data.spans import SpanTable, span_table
-from fedanon.data.table import CodedColumn
 from fedanon.errors import ConfigError
 from fedanon.types import FloatArray, IndexArray
 
@@ -51,8 +51,6 @@ def coded_columns(schema: Schema) -> tuple[CodedColumn, ...]:
 
 def make_space(columns: Sequence[CodedColumn]) -> Space:
     """The space of some columns."""
-    from fedanon.streams._buffer import fill_pairs
-
     spans = span_table(columns)
     start, leaves = np.full(len(columns), -1, dtype=np.int64), np.zeros(len(columns), dtype=np.int64)
     used = 0
@@ -64,8 +62,18 @@ def make_space(columns: Sequence[CodedColumn]) -> Space:
             start[i], used = used, used + int(leaves[i]) ** 2
     table = np.zeros(used + 1)
     for i in np.flatnonzero(start >= 0).tolist():
-        fill_pairs(spans, i, table, start[i], leaves[i])
+        one, other = np.indices((leaves[i], leaves[i])).reshape(2, -1)
+        table[start[i] : start[i] + len(one)] = leaf_losses(spans, i, np.minimum(one, other), np.maximum(one, other))
     return Space(spans, start, leaves, table)
+
+
+def leaf_losses(spans: SpanTable, c: int, low: IndexArray, high: IndexArray) -> FloatArray:
+    """Loss of the cells that hold the leaves low..high of a categorical column, from its sparse table of maxima."""
+    length = high - low
+    level = np.frexp(np.maximum(length, 1))[1] - 1  # of the largest power of two that is not longer
+    row = spans.offset[c] + level * spans.width[c] + low
+    reach = np.maximum(length - (1 << level), 0)
+    return np.where(length == 0, 0.0, np.maximum(spans.maxima[row], spans.maxima[row + reach]))
 
 
 def box_cells(columns: Sequence[CodedColumn], low: FloatArray, high: FloatArray) -> dict[str, Cells]:

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from fedanon.data.table import CodedColumn
-from fedanon.streams.diversity import PublishedValues
+from fedanon.data.coded_column import CodedColumn
+from fedanon.streams.boxes import loss_of, widened
 from fedanon.streams.people import Held, Person, Pool, StickyClass, StickyClasses, pseudonym
-from fedanon.streams.publication import Box, Publication, Reading, loss_of, widened
+from fedanon.streams.publication import Box, Publication, Reading
+from fedanon.streams.requirements import published_values
 from fedanon.streams.space import make_space
 
 #: how often deadlines and activity are looked at, as a part of the shortest time that matters
@@ -35,7 +36,7 @@ class StickyEngine:
         self._numbers: dict[str, int] = {}
         self._now, self._epoch, self._next_sweep = float("-inf"), 0, float("-inf")
         self._made = self._runs = self._held = 0
-        self._values = PublishedValues(method.required) if method.required else None
+        self._values = published_values(method.required)
         times = [method.active, method.epoch, *([method.delay] if method.delay and not method.align else [])]
         self._sweep_every = min(times) / SWEEPS
 

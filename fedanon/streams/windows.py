@@ -15,17 +15,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from fedanon._version import __version__
-from fedanon.errors import DataError, PrivacyViolationError
+from fedanon.errors import DataError
 from fedanon.io.atomic import atomic_file, atomic_write
 from fedanon.io.formula_guard import guard, unguard
 from fedanon.io.manifest import Manifest, file_sha256
 from fedanon.io.outputs import MANIFEST, manifest_path
-from fedanon.streams.ledger import Ledger, Shown
 
 Row = dict[str, Any]
 
@@ -123,76 +122,16 @@ class Window:
             return [{name: unguard(cell) for name, cell in row.items()} for row in csv.DictReader(file)]
 
 
-@dataclass(frozen=True)
-class WindowCheck:
-    """What was found in the windows of a stream.
-
-    Parameters
-    ----------
-    claim : what the manifests say is claimed.
-    windows, rows : how many there are.
-    broken : in how many combinations, window by window, the claim does not hold in what was published until then.
-    faults : what else is wrong, in words.
-    left_open : whether people whom nothing tells apart in the output were to be counted; rows were.
-    """
-
-    claim: Mapping[str, Any]
-    windows: int
-    rows: int
-    broken: int
-    faults: tuple[str, ...]
-    left_open: bool
-
-    def require(self) -> None:
-        """Raise PrivacyViolationError unless nothing is wrong."""
-        if self.broken:
-            raise PrivacyViolationError(f"The windows break the claim of k={self.claim['k']} in {self.broken} classes.")
-        if self.faults:
-            raise PrivacyViolationError(self.faults[0])
+def count_windows(folder: Path) -> int:
+    """Number of windows in a folder; a file without a manifest is none."""
+    return len(list(folder.glob(f"window-*{MANIFEST}")))
 
 
-def read_windows(folder: Path) -> Iterator[Window]:
-    """The windows of a folder in order; a file without a manifest is none."""
+def read_windows(folder: Path, begin: int = 0, end: int | None = None) -> Iterator[Window]:
+    """The windows of a folder in order, some of them if places are given; a file without a manifest is none."""
     manifests = sorted(folder.glob(f"window-*{MANIFEST}"))
     if not manifests:
         raise DataError(f"The folder {folder} has no windows.")
-    for path in manifests:
+    for path in manifests[begin:end]:
         manifest = Manifest.read(path)
         yield Window(manifest.release, manifest.document)
-
-
-def check_windows(folder: Path, quasi: Sequence[str]) -> WindowCheck:
-    """Recount the claim on all windows together, after each of them, and compare the files with their manifests."""
-    faults: list[str] = []
-    ledger: Ledger | None = None
-    claim: Mapping[str, Any] = {}
-    rows = broken = count = 0
-    previous: str | None = None
-    for window in read_windows(folder):
-        name = window.path.name
-        if ledger is None:
-            claim = dict(window.manifest["claim"])
-            kind: Literal["records", "people"] = "people" if claim.get("stream") == "people" else "records"
-            ledger = Ledger(kind, int(claim["k"]), quasi)
-        faults += _faults(window, count, claim, previous)
-        broken += ledger.add(Shown(row) for row in window.rows)
-        if len(window.rows) != window.manifest["rows"]:
-            faults.append(f"{name} has {len(window.rows)} rows, its manifest says {window.manifest['rows']}.")
-        rows, count = rows + len(window.rows), count + 1
-        previous = file_sha256(manifest_path(window.path))
-    left_open = claim.get("stream") == "records" and claim.get("counted") == "people"
-    return WindowCheck(claim, count, rows, broken, tuple(faults), left_open)
-
-
-def _faults(window: Window, number: int, claim: Mapping[str, Any], previous: str | None) -> list[str]:
-    name, manifest = window.path.name, window.manifest
-    found: list[str] = []
-    if window.number != number:
-        found.append(f"Window {number} is missing before {name}.")
-    if manifest["claim"] != claim:
-        found.append(f"The manifest of {name} claims something else than the first.")
-    if manifest.get("previous_manifest_sha256") != previous:
-        found.append(f"The manifest of {name} does not follow the one before it.")
-    if file_sha256(window.path) != manifest.get(f"{window.path.suffix[1:]}_sha256"):
-        found.append(f"{name} is not the file its manifest describes.")
-    return found

@@ -13,7 +13,7 @@ import pytest
 from fedanon.errors import ConfigError
 from fedanon.federated.deployment.config import NodeConfig
 from fedanon.federated.deployment.node import KEY, PEERS, NodeFolder
-from fedanon.federated.egress import content_bytes
+from fedanon.federated.door import content_bytes
 from fedanon.federated.gate.allowed import limits_text
 from fedanon.fields import build
 from fedanon.io.keys import node_keys

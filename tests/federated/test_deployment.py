@@ -39,7 +39,7 @@ from fedanon.federated.deployment.roster import let_in
 from fedanon.federated.deployment.server import status
 from fedanon.federated.deployment.serving import checkpoints_in
 from fedanon.federated.deployment.superlink import may_pass
-from fedanon.federated.egress import check_floor
+from fedanon.federated.door import check_floor
 from fedanon.federated.server import FederatedRun
 from fedanon.learning.node import Node as LearningNode
 from fedanon.learning.saved_model import SavedModel

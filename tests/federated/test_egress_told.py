@@ -13,7 +13,7 @@ from fedanon.errors import UpdateRejectedError
 from fedanon.federated import wire
 from fedanon.federated.deployment.egress_log import read_egress
 from fedanon.federated.deployment.serving import result
-from fedanon.federated.egress import content_bytes
+from fedanon.federated.door import content_bytes
 from fedanon.federated.engines import LocalGrid
 from fedanon.federated.server import FederatedRun
 from fedanon.learning.model_card import make_card

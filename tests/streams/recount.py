@@ -55,3 +55,29 @@ def fewest_values(publications: Iterable[list[Message]], quasi: list[str], colum
             touched.add(key)
         fewest = min([fewest, *(len(seen[key]) for key in touched)])
     return fewest
+
+
+def largest_distance(publications: Iterable[list[Message]], key: list[str], column: str) -> tuple[int, float]:
+    """Fewest values and largest distance of a class's distribution from all that was published, at any publication.
+
+    A person (``_person``) counts once for each value, in a class and in the whole; the distance is half the sum of the
+    differences of shares.
+    """
+    facts: dict[tuple[Any, ...], set[tuple[Any, Any]]] = defaultdict(set)
+    whole: set[tuple[Any, Any]] = set()
+    fewest, largest = 10**9, 0.0
+    for publication in publications:
+        new = [(tuple(message[name] for name in key), message["_person"], message[column]) for message in publication]
+        whole |= {(person, value) for _, person, value in new}
+        for name, person, value in new:
+            facts[name].add((person, value))
+        for name in {name for name, _, _ in new}:
+            values = {value for _, value in whole}
+            shares = [_share(facts[name], value) - _share(whole, value) for value in values]
+            largest = max(largest, sum(map(abs, shares)) / 2)
+            fewest = min(fewest, len({value for _, value in facts[name]}))
+    return fewest, largest
+
+
+def _share(facts: set[tuple[Any, Any]], value: Any) -> float:
+    return sum(one == value for _, one in facts) / len(facts)

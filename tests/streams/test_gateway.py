@@ -18,12 +18,15 @@ import pytest
 
 from fedanon.data.schema_toml import schema_toml
 from fedanon.errors import ConfigError, PrivacyViolationError
+from fedanon.streams import running
 from fedanon.streams.config import GatewayConfig
-from fedanon.streams.gateway import DEAD_LETTERS, Gateway, Incoming
+from fedanon.streams.dead_letters import DEAD_LETTERS
+from fedanon.streams.gateway import Gateway, Incoming
 from fedanon.streams.ledger import Ledger, Shown
 from fedanon.streams.running import MetricsServer, SteadyClock, replay_file, run_gateway
-from fedanon.streams.sources import HttpSource
-from fedanon.streams.windows import check_windows, read_windows
+from fedanon.streams.sources import HttpSource, QueueSource
+from fedanon.streams.window_check import check_windows
+from fedanon.streams.windows import read_windows
 from tests.streams.recount import broken_pseudonyms, short_combinations
 from tests.streams.wards import QUASI, readings, schema
 
@@ -258,3 +261,110 @@ def test_a_file_is_published_by_run_too(tmp_path: Path) -> None:
     assert done.counts.taken == len(rows)
     assert Counter(done.counts.to_dict())["published"] > 0
     assert done.engine.waiting == 0
+
+
+def test_standard_input_is_published_until_it_ends(tmp_path: Path) -> None:
+    rows = write_readings(tmp_path / "in.jsonl", 300)
+    path = gateway_file(tmp_path, "records", source='kind = "stdin"', sink='format = "csv"')
+    lines = (tmp_path / "in.jsonl").read_bytes() + b"no JSON\n\n"
+    command = [sys.executable, "-m", "fedanon.cli", "stream", "run", "--json", str(path)]
+    done = subprocess.run(command, input=lines, check=True, capture_output=True)
+    counts = json.loads(done.stdout)
+    assert (counts["taken"], counts["refused"], counts["waiting"]) == (len(rows), 1, 0)
+    assert sum(map(len, windows(tmp_path))) == counts["published"]
+    check_windows(tmp_path / "windows", QUASI).require()
+
+
+def test_a_full_buffer_makes_the_source_wait_and_says_so_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is taken in while as many readings wait as may; when the clock has let them go, the rest comes."""
+    monkeypatch.setattr(running, "BATCH", 10)
+    path = gateway_file(tmp_path, sink='format = "csv"')
+    text = path.read_text(encoding="utf-8").replace(METHODS["people"], METHODS["people"] + "\nbuffer = 20")
+    path.write_text(text, encoding="utf-8")
+    gateway = Gateway(GatewayConfig.read(path))
+    rows = [{"patient": f"p{i}", "age": 30 + i % 9, "unit": "renal", "time": 0.0, "pressure": i} for i in range(45)]
+    source, stop, most = QueueSource(100), threading.Event(), 0
+    for row in rows:
+        source.put(Incoming(row))
+    source.put(None)
+    moment = [1000.0]
+    monkeypatch.setattr(running, "SteadyClock", lambda _: lambda: moment[0])
+
+    def tick(seconds: float) -> bool:
+        nonlocal most
+        most = max(most, gateway.engine.waiting)
+        assert source._queue.qsize() > 0, "the source still holds what is not taken in"
+        moment[0] += 61.0  # longer than the delay
+        return False
+
+    monkeypatch.setattr(stop, "wait", tick)
+    assert running._pump(gateway, source, stop)
+    gateway.finish()
+    gateway.close()
+    assert gateway.counts.taken == len(rows)
+    assert 20 <= most <= 30
+    full = [record for record in caplog.records if "The buffer is full" in record.message]
+    assert 1 <= len(full) <= 3
+    assert gateway.counts.published + gateway.counts.dropped == len(rows)
+
+
+@pytest.mark.parametrize("claim", ["records", "people"])
+def test_times_that_jump_neither_lose_readings_nor_break_the_claim(claim: str, tmp_path: Path) -> None:
+    """A replay by the times of messages that go back a day, and forward ten years, and back."""
+    rows = write_readings(tmp_path / "in.jsonl", 400)
+    for i, row in enumerate(rows):
+        row["time"] += {3: -86_400.0, 5: 3.15e6}.get(i // 50, 0.0) if i % 50 == 0 else 0.0
+        row["time"] = max(row["time"], 0.0)
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    config = GatewayConfig.read(gateway_file(tmp_path, claim, sink='format = "csv"'))
+    gateway = replay_file(config, tmp_path / "in.jsonl")
+    assert gateway.counts.taken == len(rows)
+    assert gateway.counts.published + gateway.counts.dropped == len(rows)
+    recount = broken_pseudonyms if claim == "people" else short_combinations
+    assert recount(windows(tmp_path), QUASI, 4) == 0
+    check_windows(tmp_path / "windows", QUASI).require()
+
+
+BLOCKED = """
+import importlib.abc, sys
+class Block(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {blocked!r}:
+            raise ModuleNotFoundError(name=name.split(".")[0])
+sys.meta_path.insert(0, Block())
+import importlib.util
+found = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *more: None if name.split(".")[0] in {blocked!r} else found(name, *more)
+from fedanon.cli.__main__ import main
+sys.argv = ["fedanon", *sys.argv[1:]]
+main()
+"""
+HEAVY = ("xgboost", "torch", "matplotlib", "pyarrow", "scipy", "sklearn", "flwr")
+
+
+@pytest.mark.parametrize(("claim", "more"), [("people", ("pandas", "numba")), ("records", ("pandas",))])
+def test_a_gateway_works_without_what_an_edge_has_no_room_for(
+    claim: str, more: tuple[str, ...], tmp_path: Path
+) -> None:
+    """Without pyarrow windows are CSV files; people need no pandas and no compiler either."""
+    rows = write_readings(tmp_path / "in.jsonl", 300)
+    path = gateway_file(tmp_path, claim)
+    command = [sys.executable, "-c", BLOCKED.format(blocked=(*HEAVY, *more)), "stream"]
+    done = subprocess.run(
+        [*command, "replay", "--json", str(path), str(tmp_path / "in.jsonl")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["taken"] == len(rows)
+    assert not list((tmp_path / "windows").glob("*.parquet"))
+    checked = subprocess.run(
+        [*command, "check", str(tmp_path / "windows"), "--schema", str(tmp_path / "ward.toml")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert checked.returncode == 0, checked.stderr

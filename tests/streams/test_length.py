@@ -8,8 +8,10 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from fedanon.streams.methods.prospect import Prospect
 from fedanon.streams.people import StickyClasses
 from fedanon.streams.publication import Publication, Reading
+from fedanon.streams.records import RecordStream
 from fedanon.streams.space import coded_columns
 from fedanon.streams.sticky import StickyEngine
 from tests.streams.wards import UNITS, schema
@@ -79,3 +81,29 @@ def test_no_class_is_short_and_no_pseudonym_has_two_boxes(count: int) -> None:
     assert recount.violations == 0
     assert recount.published > 0.5 * count
     assert engine.people <= 400
+
+
+@pytest.mark.parametrize("count", [20_000, pytest.param(LENGTH, marks=pytest.mark.slow)])
+def test_no_combination_of_cells_is_ever_short_of_people(count: int) -> None:
+    """Records of 400 people who leave and come back; a combination that has had k people keeps them."""
+    stream = RecordStream(Prospect(k=5, delay=500, boxes=512), coded_columns(schema()))
+    people: dict[tuple[object, ...], set[str] | None] = {}
+    who: dict[int, str] = {}
+    violations = published = 0
+    size = 500 if count < 1_000_000 else 2000
+    for piece in pieces(400, count, size):
+        who |= {reading.number: reading.person for reading in piece}
+        for publication in stream.push(piece):
+            names = {who.pop(number) for number in publication.numbers}
+            if publication.box is None:
+                continue
+            key = (publication.box.low, publication.box.high)
+            seen = people.setdefault(key, set())
+            published += len(publication.numbers)
+            if seen is not None:
+                seen |= names
+                violations += len(seen) < 5
+                people[key] = None if len(seen) >= 5 else seen
+    assert violations == 0
+    assert published > 0.9 * (count - 500)
+    assert len(who) == stream.waiting

@@ -18,10 +18,11 @@ from typing import Any
 
 import pytest
 
-from fedanon.streams.config import GatewayConfig
-from fedanon.streams.gateway import DEAD_LETTERS
+from fedanon.errors import ConfigError
+from fedanon.streams.config import GatewayConfig, SourceConfig
+from fedanon.streams.dead_letters import DEAD_LETTERS
 from fedanon.streams.running import run_gateway
-from fedanon.streams.windows import check_windows
+from fedanon.streams.window_check import check_windows
 from tests.streams.recount import short_combinations
 from tests.streams.test_gateway import gateway_file, windows, write_readings
 from tests.streams.wards import QUASI
@@ -29,6 +30,8 @@ from tests.streams.wards import QUASI
 MOSQUITTO = shutil.which("mosquitto") or next((p for p in ("/usr/sbin/mosquitto",) if Path(p).exists()), None)
 pytestmark = pytest.mark.skipif(MOSQUITTO is None, reason="needs the broker mosquitto")
 mqtt = pytest.importorskip("paho.mqtt.client")
+PASSWD = shutil.which("mosquitto_passwd")
+SOURCE = 'topic = "ward/+/vitals"\ndead_letters = "dead"'
 
 
 def free_port() -> int:
@@ -45,7 +48,8 @@ def broker(folder: Path, port: int, *lines: str) -> Iterator[None]:
     user = "user root\n" if os.geteuid() == 0 else ""
     config.write_text(
         f"{user}persistence true\npersistence_location {folder}/\nautosave_interval 1\nautosave_on_changes true\n"
-        f"max_queued_messages 0\nmax_inflight_messages 200\nlistener {port} 127.0.0.1\nallow_anonymous true\n"
+        f"max_queued_messages 0\nmax_inflight_messages 200\nlistener {port} 127.0.0.1\n"
+        + ("" if any("allow_anonymous" in line for line in lines) else "allow_anonymous true\n")
         + "\n".join(lines),
         encoding="utf-8",
     )
@@ -207,3 +211,115 @@ def test_nothing_is_lost_when_gateway_and_broker_go_away_and_come_back(tmp_path:
     written = [row for window in windows(tmp_path / "gateway") for row in window]
     assert len(written) >= last.counts.published - 50
     check_windows(tmp_path / "gateway" / "windows", QUASI).require()
+
+
+def openssl(*arguments: object) -> None:
+    subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True)
+
+
+def client_certificate(folder: Path, name: str) -> tuple[Path, Path]:
+    """A certificate for a client, signed by the authority of :func:`certificates`."""
+    key, request, made = (folder / f"{name}.{ending}" for ending in ("key", "csr", "crt"))
+    curve = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
+    openssl("req", *curve, "-subj", f"/CN={name}", "-keyout", key, "-out", request)
+    authority = ("-CA", folder / "ca.crt", "-CAkey", folder / "key.pem", "-CAcreateserial")
+    openssl("x509", "-req", "-in", request, *authority, "-days", 2, "-out", made)
+    return made, key
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl")
+def test_a_client_certificate_opens_the_broker_and_none_does_not(tmp_path: Path) -> None:
+    port, ca = free_port(), certificates(tmp_path / "broker")
+    made, key = client_certificate(tmp_path / "broker", "gateway")
+    lines = [f"certfile {ca}", f"keyfile {ca.with_name('key.pem')}", f"cafile {ca}", "require_certificate true"]
+    rows = write_readings(tmp_path / "in.jsonl", 60)
+    opened = configure(tmp_path / "gateway", port, f'tls = true\nca = "{ca}"\ncertificate = "{made}"\nkey = "{key}"')
+    closed = configure(tmp_path / "stranger", port, f'tls = true\nca = "{ca}"')
+    with broker(tmp_path / "broker", port, *lines):
+        stop, thread, done = in_thread(opened)
+        other_stop, other, others = in_thread(closed)
+        sender = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, client_id="sender", clean_session=False)
+        sender.tls_set(ca_certs=str(ca), certfile=str(made), keyfile=str(key))
+        sender.connect("127.0.0.1", port)
+        sender.loop_start()
+        listening(tmp_path / "gateway", sender)
+        send(sender, rows)
+        listening(tmp_path / "gateway", sender)
+        for each in (stop, other_stop):
+            each.set()
+        thread.join()
+        other.join()
+        end(sender)
+    assert done[0].counts.taken == len(rows)
+    assert others[0].counts.taken == others[0].counts.refused == 0
+
+
+@pytest.mark.skipif(PASSWD is None, reason="needs mosquitto_passwd")
+def test_a_password_opens_the_broker_and_dead_letters_reach_their_topic(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    port, folder = free_port(), tmp_path / "broker"
+    folder.mkdir()
+    subprocess.run([str(PASSWD), "-b", "-c", folder / "users", "ward", "open sesame"], check=True, capture_output=True)
+    (folder / "users").chmod(0o600)
+    for name, password in (("gateway", "open sesame"), ("stranger", "wrong")):
+        path = configure(tmp_path / name, port, 'user = "ward"\npassword_file = "password"')
+        text = path.read_text(encoding="utf-8").replace('topic = "ward/+/vitals"', SOURCE)
+        path.write_text(text, encoding="utf-8")
+        (tmp_path / name / "password").write_text(f"{password}\n", encoding="utf-8")
+    rows, letters = write_readings(tmp_path / "in.jsonl", 60), list[dict[str, Any]]()
+    with broker(folder, port, "allow_anonymous false", f"password_file {folder / 'users'}"):
+        stop, thread, done = in_thread(tmp_path / "gateway" / "gateway.toml")
+        other_stop, other, others = in_thread(tmp_path / "stranger" / "gateway.toml")
+        sender = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, client_id="sender", clean_session=False)
+        sender.username_pw_set("ward", "open sesame")
+        sender.on_message = lambda _c, _u, message: letters.append(json.loads(message.payload))
+        sender.on_connect = lambda each, *_: each.subscribe("dead", qos=1)
+        sender.connect("127.0.0.1", port)
+        sender.loop_start()
+        listening(tmp_path / "gateway", sender)
+        send(sender, [*rows, {**rows[0], "age": "SECRET"}])
+        wait(lambda: any("SECRET" in str(letter["message"]) for letter in letters))
+        for each in (stop, other_stop):
+            each.set()
+        thread.join()
+        other.join()
+        end(sender)
+    assert done[0].counts.taken == len(rows)
+    assert others[0].counts.taken == others[0].counts.refused == 0
+    found = next(letter for letter in letters if "SECRET" in str(letter["message"]))
+    assert found["reason"] == "The column 'age' of the message is no number in its declared range."
+    assert "SECRET" not in caplog.text
+
+
+def test_dead_letters_may_not_come_back() -> None:
+    with pytest.raises(ConfigError, match="for ever"):
+        SourceConfig(kind="mqtt", topic="ward/#", dead_letters="ward/1/dead")
+    SourceConfig(kind="mqtt", topic="ward/+/vitals", dead_letters="ward/1/dead")
+
+
+def test_publications_appear_as_fhir(tmp_path: Path) -> None:
+    port = free_port()
+    rows = write_readings(tmp_path / "in.jsonl", 200)
+    path = configure(tmp_path / "gateway", port)
+    text = path.read_text(encoding="utf-8").replace('topic = "anonymous"', 'topic = "anonymous"\nmessages = "fhir"')
+    path.write_text(text, encoding="utf-8")
+    bundles: dict[str, dict[str, Any]] = {}
+
+    def take(_client: Any, _user: Any, message: Any) -> None:
+        made = json.loads(message.payload)
+        bundles[made["identifier"]["value"]] = made
+
+    with broker(tmp_path / "broker", port):
+        reader, sender = client(port, "reader", on_message=take), client(port, "sender")
+        stop, thread, done = in_thread(path)
+        listening(tmp_path / "gateway", sender)
+        send(sender, rows)
+        listening(tmp_path / "gateway", sender)
+        stop.set()
+        thread.join()
+        wait(lambda: len(bundles) == done[0].counts.publications)
+        end(sender, reader)
+    entries = [entry["resource"] for made in bundles.values() for entry in made["entry"]]
+    assert len(entries) == done[0].counts.published > 0
+    assert all(entry["resourceType"] == "Observation" for entry in entries)

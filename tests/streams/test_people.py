@@ -15,9 +15,9 @@ from fedanon.data.spans import points
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError, PrivacyViolationError, SchemaError
 from fedanon.streams import replay_people
+from fedanon.streams.claims import PeopleClaim
 from fedanon.streams.people import StickyClasses
 from fedanon.streams.publication import Box, Publication, Reading
-from fedanon.streams.release import PeopleClaim
 from fedanon.streams.space import coded_columns
 from fedanon.streams.sticky import StickyEngine
 from tests.streams.recount import broken_pseudonyms, fewest_values

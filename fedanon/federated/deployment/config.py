@@ -14,6 +14,7 @@ from fedanon.federated.gate import APPS_FOLDER
 from fedanon.federated.policy import NodePolicy
 from fedanon.fields import build, check_fields, parameter
 from fedanon.learning.settings import RunSettings
+from fedanon.streams.windowed import STREAM
 
 SERVER_FILE = "server.toml"
 NODE_FILE = "node.toml"
@@ -67,6 +68,7 @@ class NodeConfig(NodePolicy):
         "password; it never leaves this machine",
     )
     query: str = parameter("", help="for a database: the SELECT that gives the table")
+    stream: str = parameter("", help="folder of a gateway's windows, which are learned from instead of a table")
     schema: str = parameter("schema.toml", help="its schema, the same at every node")
     number: int = parameter(0, help="number of this node, different at every node; seeds its randomness", at_least=0)
     missing: str = parameter("error", help="missing quasi-identifiers: error, category or wildcard")
@@ -102,9 +104,11 @@ class NodeConfig(NodePolicy):
 
     def for_flower(self, folder: Path) -> dict[str, Any]:
         """The node config its app reads; paths count from the node's folder."""
+        own = {"data": locate(self.data, folder.resolve()), "query": self.query}
+        if self.stream:
+            own = {STREAM: str((folder / self.stream).resolve())}
         return self.to_config() | {
-            "data": locate(self.data, folder.resolve()),
-            "query": self.query,
+            **own,
             "schema": str((folder / self.schema).resolve()),
             "missing": self.missing,
             "number": self.number,

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fedanon.errors import ConfigError, InfeasibleError
+from fedanon.errors import ConfigError, DataError, InfeasibleError
 from fedanon.federated.deployment import processes
 from fedanon.federated.deployment.certificates import read_in_force
 from fedanon.federated.deployment.config import NODE_FILE, SPLIT_KEY, NodeConfig
@@ -25,6 +25,7 @@ from fedanon.io.keys import node_keys
 from fedanon.joint.signing import NodeIdentity
 
 if TYPE_CHECKING:
+    from fedanon.data.schema import Schema
     from fedanon.federated.deployment.fleet import Fleet
     from fedanon.federated.gate.allowed import AllowedApps
 
@@ -123,9 +124,27 @@ class NodeFolder:
 
     def check(self) -> None:
         """Report a table or a key that cannot be read here, at once, to the people who can mend it."""
+        from fedanon.data.schema import Schema
+
+        if self.config.stream:
+            self._check_stream(Schema.read(self.folder / self.config.schema))
+            return
         config = self.config.for_flower(self.folder)
         own_source(config).load()
         NodeIdentity.from_config(config)
+
+    def _check_stream(self, schema: Schema) -> None:
+        """Verify the windows that are there; a gateway that has just begun has none yet."""
+        from fedanon.streams.windowed import WindowedStream
+
+        folder = self.folder / self.config.stream
+        if not folder.is_dir():
+            raise DataError(f"The folder {folder} of the stream does not exist.")
+        stream = WindowedStream(folder, schema, self.folder / "store")
+        if stream.available:
+            log.info("%d windows of the stream keep their claim together.", stream.verify())
+        else:
+            log.warning("The folder of the stream has no windows yet; runs are refused until it has.")
 
 
 def make_split_key(folder: Path) -> None:

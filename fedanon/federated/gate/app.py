@@ -14,7 +14,7 @@ from flwr.app import Context, Message, RecordDict
 
 from fedanon.errors import ConfigError, RefusedError, UpdateRejectedError
 from fedanon.federated.client import Handler, LoadTable, NodePool, guarded
-from fedanon.federated.egress import Door, content_bytes
+from fedanon.federated.door import Door, content_bytes
 from fedanon.federated.gate import BUNDLE
 from fedanon.federated.gate.allowed import AllowedApp, AllowedApps
 from fedanon.federated.gate.limits import AppLimits

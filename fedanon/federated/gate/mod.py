@@ -15,7 +15,7 @@ from flwr.clientapp.typing import ClientAppCallable, Mod
 
 from fedanon.errors import RefusedError
 from fedanon.federated.client import LoadTable, NodePool, guarded
-from fedanon.federated.egress import Door
+from fedanon.federated.door import Door
 from fedanon.federated.gate.app import pass_through, without_files
 from fedanon.federated.gate.limits import AppLimits
 from fedanon.federated.gate.released import Released, handed_over

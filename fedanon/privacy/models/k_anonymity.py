@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedanon.data.groups import Groups
 from fedanon.data.schema import Unit
-from fedanon.data.table import Table
 from fedanon.errors import ConfigError, PrivacyViolationError
 from fedanon.fields import parameter
 from fedanon.privacy import PRIVACY_MODELS
 from fedanon.privacy.base import CellsOf, Evaluator, PrivacyModel, Rows, View
 from fedanon.privacy.federation_count import WARNING, FederationCount
 from fedanon.types import BoolArray
+
+if TYPE_CHECKING:
+    from fedanon.data.table import Table
 
 Scope = Literal["node", "federation"]
 

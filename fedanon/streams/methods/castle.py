@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fedanon.data.table import CodedColumn
+from fedanon.data.coded_column import CodedColumn
 from fedanon.fields import parameter
 from fedanon.streams import RECORD_METHODS
 from fedanon.streams.base import DROPPED, Arrivals, Departures, RecordEngine, RecordMethod

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fedanon.data.table import CodedColumn
+from fedanon.data.coded_column import CodedColumn
 from fedanon.fields import parameter
 from fedanon.streams import RECORD_METHODS
 from fedanon.streams.base import RecordEngine, RecordMethod
