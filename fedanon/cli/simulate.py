@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fedanon.cli import options
-from fedanon.cli.output import console, print_json, print_table
+from fedanon.cli.output import console, print_json, print_table, tell_progress
 from fedanon.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -95,6 +95,7 @@ def _run(
         def show(scores: dict[str, Any]) -> None:
             text = "  ".join(f"{word} {scores[name]:.4f}" for name, word in PROGRESS.items() if name in scores)
             progress.update(task, completed=scores["round"], description=text)
+            tell_progress(scores["round"] / run.rounds, text, scores=scores)
 
         done = start(run, engine=engine, checkpoints=resume, on_round=show, subgroups=subgroups)
     if model_out is not None:
