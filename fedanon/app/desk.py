@@ -37,7 +37,12 @@ class Desk:
             assert process.stdin is not None
             assert process.stdout is not None
             late = threading.Event()
-            watch = threading.Timer(patience, lambda: (late.set(), process.kill()))
+
+            def give_up() -> None:
+                late.set()
+                process.kill()
+
+            watch = threading.Timer(patience, give_up)
             watch.daemon = True
             watch.start()
             try:

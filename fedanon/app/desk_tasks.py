@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,8 @@ from fedanon.sdc.methods.base import Perturbative
 SHOWN, SAMPLE, BARS = 50, 5000, 12
 #: lines of a result set that are shown
 MOST_ROWS = 400
+#: seconds a method that searches may search for a preview
+SEARCHED = 0.3
 #: the longest text of a cell that is shown
 LONGEST = 80
 #: what a preview measures
@@ -56,7 +58,7 @@ class Bench:
 
     def __init__(self) -> None:
         self._opened: tuple[dict[str, Any], pd.DataFrame] | None = None
-        self._sample: tuple[Any, Table] | None = None
+        self._sample: tuple[DataSource, Table, bool] | None = None
 
     # ---- opening --------------------------------------------------------------------------------
 
@@ -190,12 +192,15 @@ class Bench:
         """Loss and risk of a method on the sample; a preview, not a promise."""
         table = self._sampled(source, missing)
         begun = time.perf_counter()
+        method = ANONYMIZERS[asked["method"]]
         settings = {"k": asked["k"], **({"require": asked["require"]} if asked.get("require") else {})}
-        release = build(ANONYMIZERS[asked["method"]], settings).anonymize(table, rng=int(asked.get("seed", 0)))
+        if any(entry.name == "seconds" for entry in fields(method)):
+            settings["seconds"] = SEARCHED
+        release = build(method, settings).anonymize(table, rng=int(asked.get("seed", 0)))
         measured = evaluate(table, release, MEASURED)
         return {
             "n": len(table),
-            "unit": table.schema.unit,
+            "sampled": self._sample is not None and self._sample[2],
             "seconds": time.perf_counter() - begun,
             "suppressed": int(release.suppressed.sum()),
             **{name: None if value != value else float(value) for name, value in measured.items()},
@@ -209,7 +214,8 @@ class Bench:
             rows = np.random.default_rng(0).permutation(len(table))[:SAMPLE]
             table.refuse_without_key()
             self._opened = None
-            self._sample = (place, table.select_rows(np.sort(rows)) if len(table) > SAMPLE else table)
+            sampled = len(table) > SAMPLE
+            self._sample = (place, table.select_rows(np.sort(rows)) if sampled else table, sampled)
             del table
             gc.collect()
         return self._sample[1]

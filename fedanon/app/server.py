@@ -43,15 +43,15 @@ from fedanon.report.html import page_css
 TYPES = {".css": "text/css", ".js": "text/javascript"}
 
 
-def build_app(project: Project, session: Session, *, state: State | None = None) -> Starlette:
-    """The app of a project; its helper process and its jobs end with it."""
+def build_app(project: Project, session: Session, *, warm: bool = True) -> Starlette:
+    """The app of a project; its helper process, ``warm`` from the start, and its jobs end with it."""
     folder = Path(tempfile.mkdtemp(prefix="fedanon-app-"))
-    desk = Desk()
-    steward = state or State(project, session, desk, Jobs(folder, lambda: project.folder), folder)
+    steward = State(project, session, Desk(), Jobs(folder, lambda: project.folder), folder)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        threading.Thread(target=steward.desk.start, daemon=True).start()
+        if warm:
+            threading.Thread(target=steward.desk.start, daemon=True).start()
         try:
             yield
         finally:

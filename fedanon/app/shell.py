@@ -214,6 +214,8 @@ def _shown_error(state: State, request: Request, show: Page, error: Exception) -
         response = show(state, request, error=message)
     except Exception as again:
         return render(state, "failed", status=_told(again)[0], error=message)
+    if response.status_code >= 300:  # the page leads elsewhere, where the message would be lost
+        return render(state, "failed", status=status, error=message)
     response.status_code = status
     return response
 

@@ -215,7 +215,7 @@ def _moved(form: FormData, lines: list[dict[str, Any]]) -> list[Any]:
 
 def _without_empty(children: list[Any]) -> list[Any]:
     """The same without groups in which nothing is."""
-    kept = []
+    kept: list[Any] = []
     for child in children:
         if isinstance(child, str):
             kept.append(child)
