@@ -84,7 +84,7 @@ class Steward:
 
     def __init__(self, browser: Any, address: str, project: Path) -> None:
         self.context = browser.new_context(viewport={"width": 1280, "height": 900}, locale="en-US")
-        self.context.set_default_timeout(60_000)
+        self.context.set_default_timeout(180_000)
         self.address, self.project, self.clicks = address, project, 0
         self.base = address.split("/start")[0]
         self.page = self.open_tab()
