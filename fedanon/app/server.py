@@ -79,6 +79,7 @@ def _routes() -> list[Route]:
         get("/job/{id}", job),
         post("/job/{id}/cancel", cancel, opening.show),
         get("/open", opening.show),
+        get("/open/examples", opening.examples),
         post("/open/upload", opening.upload, opening.show),
         post("/open/place", opening.place, opening.show),
         post("/open/reading", opening.reading, opening.show),

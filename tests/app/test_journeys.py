@@ -21,7 +21,7 @@ MOST_CLICKS = 12
 
 
 def violations(page: Any) -> dict[str, list[str]]:
-    """What axe-core finds on a page: by all its rules, and in the dark, where only colors differ, by that of contrast."""
+    """What axe-core finds on a page by all its rules; in the dark, where only colors differ, by that of contrast."""
     from axe_playwright_python.sync_playwright import Axe
 
     found = {}

@@ -31,12 +31,16 @@ def show(state: State, request: Request, error: str = "") -> Response:
         step="open",
         error=error,
         opened=state.opened,
-        examples=state.desk.ask("examples"),
         encodings=ENCODINGS,
         headers=list(HEADERS),
         header=next(name for name, value in HEADERS.items() if value == state.project.source.get("header")),
         command_words=words,
     )
+
+
+def examples(state: State, request: Request) -> Response:
+    """The examples that are at hand: a part of the page, which comes when the helper process is there."""
+    return render(state, "open_examples", examples=state.desk.ask("examples"))
 
 
 def upload(state: State, request: Request, form: FormData) -> Response:
