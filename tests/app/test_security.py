@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import stat
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from fedanon.app.charts import without_styles
 from fedanon.app.project import Project
 from fedanon.app.security import MAX_FORM, Session
+from fedanon.app.server import build_app
 from fedanon.errors import ConfigError, DataError
 from tests.app.conftest import Visitor
 
@@ -191,3 +193,16 @@ def test_nothing_is_published_while_a_column_is_undecided(visitor: Visitor) -> N
     assert "undecided" in answer.text
     assert visitor.state.jobs.running is None
     assert visitor.state.project.releases() == []
+
+
+def test_what_was_shown_is_gone_with_the_process(tmp_path: Path) -> None:
+    app = build_app(Project.open(tmp_path / "project"), Session(1), warm=False)
+    steward = app.state.steward
+
+    async def live() -> None:
+        async with app.router.lifespan_context(app):
+            assert steward.folder.is_dir()
+
+    asyncio.run(live())
+    assert not steward.folder.exists()
+    assert steward.desk.pid is None
