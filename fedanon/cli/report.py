@@ -84,14 +84,12 @@ def report(
     """One self-contained page about the results of experiments: findings, figures, tables, provenance.
 
     It can be mailed or put on a server as it is; it loads nothing. Several folders become one page.
-
     With --privacy: the risks of a released file (with its manifest beside it), or of a federation (the
     JSON of `fedanon simulate --json` or of a server, or a folder with one), for a data protection officer. Exit code 4
     if a promise does not hold on the file; the report is written all the same.
     """
     if privacy:
-        if len(results) != 1 or figures is not None:
-            raise ConfigError("--privacy takes one release or one result, and no --figures.")
+        _refuse_several(results, figures)
         chosen = PrivacyOptions(
             schema=schema,
             original=_original(original, encoding, header, sheet, query, view),
@@ -116,6 +114,11 @@ def report(
     with audited(audit, "report") as entry:
         entry["sources"] = [path.name for path in results]
         entry["written"] = _experiments(results, output or PAGE, pdf, figures, title, force=force)
+
+
+def _refuse_several(results: list[Path], figures: Path | None) -> None:
+    if len(results) != 1 or figures is not None:
+        raise ConfigError("--privacy takes one release or one result, and no --figures.")
 
 
 def _original(file: str | None, encoding: str, *how: Any) -> DataSource | None:

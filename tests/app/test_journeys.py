@@ -244,7 +244,8 @@ def test_a_federation_is_simulated_with_its_scores(start: Start) -> None:
     steward.wait("#run-title")
     assert_accessible(steward)
     result = json.loads((steward.project / "federations/001.json").read_text(encoding="utf-8"))
-    assert len(result["nodes"]) == 3
+    assert len(result["facts"]) == 3
+    assert page.locator("#run-title ~ .wide tbody tr").count() == 3
     assert f"{result['accuracy']:.4g}".rstrip("0") in page.inner_text("main")
 
 

@@ -24,7 +24,7 @@ MOST_NODES, MOST_ROUNDS = 50, 500
 #: scores that are drawn by round, as far as there are any
 CURVES = ("accuracy", "auc_pooled", "log_loss", "mae", "r2")
 #: what is shown of a node's release
-MEASURES = ("k_reached", "ncp", "linkage", "truthfulness")
+MEASURES = ("k_reached", "ncp", "linkage_expected_share", "truthfulness")
 _NAME = re.compile(r"[0-9]{3,6}")
 
 
@@ -34,7 +34,7 @@ def show(state: State, request: Request, error: str = "") -> Response:
     asked = request.query_params.get("run", "")
     chosen = asked if asked in results else next(iter(results), "")
     document = json.loads((_folder(state) / f"{chosen}.json").read_text(encoding="utf-8")) if chosen else None
-    points = document["curves"] if document and isinstance(document.get("curves"), list) else []
+    points = document["rounds"] if document else []
     if job is not None and job.state == "running":
         document, points = None, [line["scores"] for line in job.progress() if "scores" in line]
     usual = state.project.settings["federation"]

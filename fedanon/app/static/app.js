@@ -1,5 +1,8 @@
 "use strict";
 (function () {
+  // htmx notes the address for a history that we do not use; nothing is kept in the browser
+  sessionStorage.removeItem("htmx-current-path-for-history");
+
   // a choice of language or theme needs no button
   for (const one of document.querySelectorAll("[data-hide]")) one.hidden = true;
   for (const one of document.querySelectorAll("[data-submit]")) one.addEventListener("change", () => one.form.requestSubmit());
