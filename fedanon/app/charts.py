@@ -215,6 +215,7 @@ def curves(points: list[Mapping[str, Any]], names: list[str], say: Language) -> 
     for name in names:
         known = [(float(one["round"]), float(one[name])) for one in points if isinstance(one.get(name), (int, float))]
         if known:
-            line = Series(label=name, style=0, x=tuple(x for x, _ in known), y=tuple(y for _, y in known))
-            found[name] = Panel(title="", x_label=say("app.federation.round"), y_label=name, series=(line,))
+            title = say(f"app.score.{name}")
+            line = Series(label=title, style=0, x=tuple(x for x, _ in known), y=tuple(y for _, y in known))
+            found[name] = Panel(title="", x_label=say("app.federation.round"), y_label=title, series=(line,))
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -203,6 +204,7 @@ def test_what_was_shown_is_gone_with_the_process(tmp_path: Path) -> None:
         async with app.router.lifespan_context(app):
             assert steward.folder.is_dir()
 
-    asyncio.run(live())
+    with ThreadPoolExecutor(1) as pool:  # a browser's driver has a loop in this thread
+        pool.submit(asyncio.run, live()).result()
     assert not steward.folder.exists()
     assert steward.desk.pid is None
