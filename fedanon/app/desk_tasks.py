@@ -38,6 +38,8 @@ from fedanon.io.atomic import atomic_write
 from fedanon.metrics import evaluate
 from fedanon.report.charts import Panel, Series
 from fedanon.sdc.methods.base import Perturbative
+from fedanon.sdc.methods.step import parse_step
+from fedanon.sdc.problem import SdcProblem
 
 #: rows that are shown, rows of the sample, bars of a distribution
 SHOWN, SAMPLE, BARS = 50, 5000, 12
@@ -219,6 +221,16 @@ class Bench:
             del table
             gc.collect()
         return self._sample[1]
+
+    def do_steps(self, source: dict[str, Any], missing: str, steps: list[str]) -> dict[str, Any]:
+        """Risk and loss after some steps of disclosure control, and before them, on the sample."""
+        table = self._sampled(source, missing)
+        problem = SdcProblem(table, steps=tuple(map(parse_step, steps)))
+        rows = [
+            {"title": str(title), "after": row["modified"], "before": row["original"]}
+            for title, row in problem.summary().iterrows()
+        ]
+        return {"n": len(table), "sampled": self._sample is not None and self._sample[2], "rows": rows}
 
     # ---- releases -------------------------------------------------------------------------------
 

@@ -35,6 +35,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "look": {"language": "en", "theme": "auto"},
     "source": {},
     "protect": {"method": "mondrian", "k": 5, "seed": 0},
+    "steps": {},
     "report": {},
     "federation": {},
     "experiments": {},

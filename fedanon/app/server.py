@@ -34,6 +34,7 @@ from fedanon.app.pages import (
     result,
     risk,
     rules,
+    steps,
 )
 from fedanon.app.project import LANGUAGES, THEMES, Project
 from fedanon.app.security import REFUSED, Guard, Session
@@ -95,6 +96,10 @@ def _routes() -> list[Route]:
         post("/protect", protect.run, protect.show),
         post("/protect/preview", protect.preview, protect.show),
         post("/protect/compare", protect.compare, protect.show),
+        get("/steps", steps.show),
+        post("/steps", steps.add, steps.show),
+        post("/steps/undo", steps.undo, steps.show),
+        post("/steps/run", steps.run, steps.show),
         get("/result", result.newest),
         get("/result/{number}", result.show),
         post("/result/{number}/rows", result.rows, result.show),

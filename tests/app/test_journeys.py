@@ -167,7 +167,7 @@ def test_few_clicks_lead_from_an_example_to_a_report(start: Start) -> None:
     print(f"{steward.clicks} clicks")
     page.goto(f"{steward.base}/columns/3")
     assert_accessible(steward)
-    for path in ("/federation", "/experiments"):
+    for path in ("/steps", "/federation", "/experiments"):
         page.goto(steward.base + path)
         assert_accessible(steward)
 

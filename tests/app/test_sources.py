@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from pathlib import Path
 
 import pandas as pd
@@ -48,8 +49,6 @@ def test_tables_of_every_kind_are_opened(visitor: Visitor, tmp_path: Path) -> No
 @pytest.mark.slow
 def test_a_release_is_made_from_a_database(visitor: Visitor, tmp_path: Path) -> None:
     """The whole way without a browser: also what a workbook, a folder or FHIR resources go through."""
-    import time
-
     visitor.enter()
     base = tmp_path / "ward.db"
     with sqlite3.connect(base) as connection:
@@ -69,3 +68,38 @@ def test_a_release_is_made_from_a_database(visitor: Visitor, tmp_path: Path) -> 
     text = visitor.client.get("/result/001").text
     assert "at least 4 people" in text
     assert "--require" in text
+
+
+@pytest.mark.slow
+def test_steps_are_taken_undone_and_released(visitor: Visitor) -> None:
+    """Risk falls by a step, rises again when it is taken back, and the release is that of the steps."""
+    visitor.enter()
+    table = FRAME.assign(weight=[50 + i % 30 for i in range(40)]).to_csv(index=False).encode()
+    visitor.post("/open/upload", files={"file": ("t.csv", table, "text/csv")})
+    visitor.post("/columns/propose")
+    roles = {
+        "role_0": "quasi_identifying",
+        "role_1": "quasi_identifying",
+        "role_2": "sensitive",
+        "role_3": "insensitive",
+    }
+    assert visitor.post("/columns", {**roles, "next": "1", "person": "one_row"}).status_code == 303
+    assert visitor.client.get("/steps").status_code == 200
+    answer = visitor.post("/steps", {"step": "no_such_method"})
+    assert answer.status_code == 422
+    for step in ("local_suppression:k=3", "additive_noise:weight,c=0.1"):
+        answer = visitor.post("/steps", {"step": step})
+        assert answer.status_code == 303, answer.text
+    assert visitor.state.project.settings["steps"]["taken"] == ["local_suppression:k=3", "additive_noise:weight,c=0.1"]
+    assert visitor.post("/steps/undo").status_code == 303
+    text = visitor.client.get("/steps").text
+    assert "local_suppression:k=3" in text
+    assert "<code>additive_noise:weight" not in text
+    assert visitor.post("/steps/run").status_code == 303
+    while visitor.state.jobs.running is not None:
+        time.sleep(0.2)
+    job = visitor.state.jobs.last("release")
+    assert job is not None
+    assert job.state == "done", job.message
+    for path in ("/result/001", "/report/001"):
+        assert visitor.client.get(path).status_code == 200, path

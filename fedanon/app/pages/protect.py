@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from typing import Any
 
 from starlette.datastructures import FormData
@@ -122,13 +123,19 @@ def preview(state: State, request: Request, form: FormData) -> Response:
 def run(state: State, request: Request, form: FormData) -> Response:
     """Make the release in full."""
     asked = _asked(state, form)
+    start_release(state, asked, lambda folder, key: _words(state, asked, folder, key))
+    state.project.save("protect", **asked)
+    return go("/protect#run")
+
+
+def start_release(state: State, asked: dict[str, Any], words_for: Callable[[str, str], list[str]]) -> None:
+    """Start the command that makes the next release; ``words_for`` gives it for the folder and the row key."""
     Schema.read(state.project.schema).refuse_undecided()
     if state.jobs.running is not None:
         raise ConfigError(state.say("app.job.busy"))
-    state.project.save("protect", **asked)
     release = state.project.new_release()
     shutil.copyfile(state.project.schema, release.path / "schema.toml")
-    words = _words(state, asked, state.project.relative(release.path), state.project.relative(release.row_key))
+    words = words_for(state.project.relative(release.path), state.project.relative(release.row_key))
     made = {
         "file": f"release{state.project.release_ending}",
         "asked": asked,
@@ -143,7 +150,6 @@ def run(state: State, request: Request, form: FormData) -> Response:
         release.write("release", {**made, "result": json.loads(job.output())})
 
     state.jobs.start(KIND, [words], about=release.number, finish=finish, undo=lambda: _undo(release))
-    return go("/protect#run")
 
 
 def _undo(release: ReleaseFolder) -> None:
