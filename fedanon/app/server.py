@@ -167,9 +167,7 @@ def settings(state: State, request: Request, form: FormData) -> Response:
     if text_of(form, "theme") in THEMES:
         look["theme"] = text_of(form, "theme")
     state.project.save("look", **look)
-    back = text_of(form, "back", "/open")
-    own = back.startswith("/") and not back.startswith("//") and "\\" not in back
-    return go(back if own else "/open")
+    return _go_back(form)
 
 
 def job(state: State, request: Request) -> Response:
@@ -188,8 +186,14 @@ def job(state: State, request: Request) -> Response:
 def cancel(state: State, request: Request, form: FormData) -> Response:
     """End a job."""
     state.jobs.cancel(str(request.path_params["id"]))
+    return _go_back(form)
+
+
+def _go_back(form: FormData) -> Response:
+    """Go to the page a form came from, if it is one of ours."""
     back = text_of(form, "back", "/open")
-    return go(back if back.startswith("/") and not back.startswith("//") and "\\" not in back else "/open")
+    own = back.startswith("/") and not back.startswith("//") and "\\" not in back
+    return go(back if own else "/open")
 
 
 # ---- running -------------------------------------------------------------------------------------
