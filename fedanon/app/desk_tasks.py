@@ -64,10 +64,6 @@ class Bench:
 
     # ---- opening --------------------------------------------------------------------------------
 
-    def do_warm(self) -> int:
-        """Nothing: to see that the process is there; its number."""
-        return os.getpid()
-
     def do_examples(self) -> list[dict[str, Any]]:
         """The examples that are at hand."""
         known = {info.name: info for info in describe() if info.available}

@@ -61,11 +61,6 @@ class Job:
     cancelled: threading.Event = field(default_factory=threading.Event, repr=False)
 
     @property
-    def shown_commands(self) -> list[str]:
-        """What it runs, as a person types it."""
-        return [shown_command(words) for words in self.commands]
-
-    @property
     def elapsed(self) -> float:
         """Seconds it took, or takes so far."""
         return self.seconds or time.monotonic() - self.begun
