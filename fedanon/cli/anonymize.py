@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from fedanon.cli import options
 from fedanon.cli.audit import AuditFile, audited
-from fedanon.cli.output import console, print_conclusion, print_json, print_table
+from fedanon.cli.output import console, print_conclusion, print_json, print_table, tell_progress
 from fedanon.cli.publishing import PublishingSource, takes_publishing_source, written_lines
 from fedanon.cli.runs import describe_run, make_anonymizer, run
 from fedanon.cli.series import Previous, StartsSeries, earlier_files, open_series, series_lines
@@ -200,7 +200,9 @@ def search_progress() -> Iterator[None]:
 
     def show(share: float, loss: float) -> bool:
         bar.start()  # only now: a method that does not search leaves no trace on the screen
-        bar.update(task, completed=share, description="searching" if math.isnan(loss) else f"loss {loss:.4f}")
+        text = "searching" if math.isnan(loss) else f"loss {loss:.4f}"
+        bar.update(task, completed=share, description=text)
+        tell_progress(share, text)
         return True
 
     try:

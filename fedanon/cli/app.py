@@ -24,6 +24,7 @@ from fedanon.cli import (
     sdc,
     server,
     simulate,
+    steward,
     stream,
     tour,
     verify,
@@ -63,6 +64,7 @@ app.command("simulate", cls=ListingCommand)(simulate.simulate)
 app.command("predict")(predict.predict)
 app.command("export")(predict.export)
 app.command("tour")(tour.tour)
+app.command("app")(steward.app)
 app.command("methods")(listing.methods)
 app.add_typer(experiment.app, name="experiment")
 app.command("report")(report.report)

@@ -12,7 +12,7 @@ import typer
 from fedanon.cli import options
 from fedanon.cli.anonymize import asked_of_classes
 from fedanon.cli.audit import AuditFile, audited
-from fedanon.cli.output import console, json_text, print_json, print_table
+from fedanon.cli.output import console, json_text, print_json, print_table, tell_progress
 from fedanon.cli.runs import make_anonymizer
 from fedanon.cli.series import Previous, known_series
 from fedanon.errors import ConfigError, DataError, PrivacyViolationError
@@ -189,7 +189,12 @@ def _run(context: AttackContext, attacks: list[tuple[str, Attack]]) -> AttackRep
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console(stderr=True), transient=True) as progress:
         task = progress.add_task("", total=len(attacks), completed=-1)
-        return run_attacks(context, attacks, lambda name: progress.update(task, advance=1, description=name))
+
+        def show(name: str) -> None:
+            progress.update(task, advance=1, description=name)
+            tell_progress(progress.tasks[0].completed / len(attacks), name)
+
+        return run_attacks(context, attacks, show)
 
 
 def _document(context: AttackContext, report: AttackReport) -> dict[str, Any]:

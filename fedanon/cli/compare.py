@@ -10,7 +10,7 @@ import typer
 
 from fedanon.cli import options
 from fedanon.cli.audit import AuditFile, audited
-from fedanon.cli.output import console, print_json, print_table
+from fedanon.cli.output import console, print_json, print_table, tell_progress
 from fedanon.cli.runs import component_of, make_anonymizer, run
 from fedanon.errors import ConfigError, FedanonError
 
@@ -109,8 +109,10 @@ def _run_all(plan: list[Anonymizer], table: Table, seed: int) -> tuple[list[dict
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console(stderr=True), transient=True) as progress:
         task = progress.add_task("", total=len(plan))
-        for anonymizer in plan:
-            progress.update(task, description=f"{anonymizer.name} k={getattr(anonymizer, 'k', '-')}")
+        for done, anonymizer in enumerate(plan):
+            text = f"{anonymizer.name} k={getattr(anonymizer, 'k', '-')}"
+            progress.update(task, description=text)
+            tell_progress(done / len(plan), text)
             try:
                 results.append(run(anonymizer, table, seed)[1])
             except FedanonError as error:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -82,6 +84,17 @@ def console(*, stderr: bool = False) -> Any:
 
     width = None if sys.stdout.isatty() else 140
     return Console(stderr=stderr, width=width, highlight=False, markup=False)
+
+
+def tell_progress(share: float, text: str, **facts: Any) -> None:
+    """Add a line of JSON to the file that FEDANON_PROGRESS names, if it names one: for programs that wait.
+
+    ``share`` is that of the work which is done, ``text`` what is being done; ``facts`` are names and numbers.
+    """
+    file = os.environ.get("FEDANON_PROGRESS")
+    if file:
+        with Path(file).open("a", encoding="utf-8") as lines:
+            lines.write(json.dumps(_jsonable({"share": share, "text": text, **facts})) + "\n")
 
 
 def show(value: Any) -> str:

@@ -10,7 +10,7 @@ import typer
 
 from fedanon.cli import options
 from fedanon.cli.audit import AuditFile, audited
-from fedanon.cli.output import console, print_conclusion, print_json
+from fedanon.cli.output import console, print_conclusion, print_json, tell_progress
 from fedanon.cli.series import Previous, earlier_files, known_series
 from fedanon.errors import ConfigError, DataError, PrivacyViolationError
 
@@ -45,6 +45,10 @@ Privacy = Annotated[
 Attacks = Annotated[
     bool, typer.Option("--attacks/--no-attacks", help="With --privacy and --original: try the attacks.")
 ]
+Fields = Annotated[
+    Path | None,
+    typer.Option(help="With --privacy: TOML with texts for fields of the impact assessment, such as controller."),
+]
 Evidence = Annotated[
     bool, typer.Option("--json", help="With --privacy: print the evidence as JSON; no page unless -o names one.")
 ]
@@ -63,6 +67,7 @@ def report(
     require: Required = None,
     language: Annotated[str, typer.Option(help="With --privacy: en or pt.")] = "en",
     attacks: Attacks = True,
+    fields: Fields = None,
     row_key: options.RowKey = None,
     key: options.PersonKeyFile = None,
     previous: Previous = None,
@@ -79,14 +84,12 @@ def report(
     """One self-contained page about the results of experiments: findings, figures, tables, provenance.
 
     It can be mailed or put on a server as it is; it loads nothing. Several folders become one page.
-
     With --privacy: the risks of a released file (with its manifest beside it), or of a federation (the
     JSON of `fedanon simulate --json` or of a server, or a folder with one), for a data protection officer. Exit code 4
     if a promise does not hold on the file; the report is written all the same.
     """
     if privacy:
-        if len(results) != 1 or figures is not None:
-            raise ConfigError("--privacy takes one release or one result, and no --figures.")
+        _refuse_several(results, figures)
         chosen = PrivacyOptions(
             schema=schema,
             original=_original(original, encoding, header, sheet, query, view),
@@ -94,6 +97,7 @@ def report(
             require=require,
             language=language,
             attacks=attacks,
+            fields=fields,
             row_key=row_key,
             key=key,
             previous=tuple(previous or ()),
@@ -110,6 +114,11 @@ def report(
     with audited(audit, "report") as entry:
         entry["sources"] = [path.name for path in results]
         entry["written"] = _experiments(results, output or PAGE, pdf, figures, title, force=force)
+
+
+def _refuse_several(results: list[Path], figures: Path | None) -> None:
+    if len(results) != 1 or figures is not None:
+        raise ConfigError("--privacy takes one release or one result, and no --figures.")
 
 
 def _original(file: str | None, encoding: str, *how: Any) -> DataSource | None:
@@ -177,6 +186,7 @@ class PrivacyOptions:
     require: str | None
     language: str
     attacks: bool
+    fields: Path | None
     row_key: Path | None
     key: Path | None
     previous: tuple[Path, ...]
@@ -206,6 +216,7 @@ def privacy_report(source: Path, output: Path | None, pdf: Path | None, chosen: 
         output = PAGE
     originals = [] if chosen.original is None else chosen.original.inputs
     read = [source, *schema_files(chosen.schema), *originals, chosen.population, chosen.row_key, chosen.key]
+    read.append(chosen.fields)
     read += earlier_files(chosen.previous)
     check_output(output, inputs=read, endings=(".html", ".htm", ".pdf"), force=chosen.force)
     check_output(pdf, inputs=[*read, output], endings=(".pdf",), force=chosen.force)
@@ -252,11 +263,13 @@ def _is_experiment(source: Path) -> bool:
 
 def _of_release(source: Path, say: Language, chosen: PrivacyOptions) -> PrivacyReport:
     from fedanon.report.privacy.evidence_json import describe_release
+    from fedanon.report.privacy.impact_fields import read_fields
     from fedanon.report.privacy.release_report import release_report
 
     evidence = _evidence(source, say, chosen)
-    attacks = evidence.attacked(_tell) if chosen.attacks else None
-    document = release_report(evidence, say, attacks=attacks, title=chosen.title)
+    attacks = evidence.attacked(_Told()) if chosen.attacks else None
+    by_hand = None if chosen.fields is None else read_fields(chosen.fields)
+    document = release_report(evidence, say, attacks=attacks, title=chosen.title, by_hand=by_hand)
     verdicts = {verdict.name: verdict.holds for verdict in evidence.verdicts}
     facts = {"sha256": evidence.sha256, "k_reached": evidence.released.smallest_class, "promises": verdicts}
     return PrivacyReport(document, describe_release(evidence, attacks), evidence.conclusion(attacks), facts)
@@ -304,7 +317,8 @@ def _of_federation(source: Path, say: Language, chosen: PrivacyOptions) -> Priva
     from fedanon.report.privacy.federation_report import federation_report
     from fedanon.report.privacy.federation_result import read_result
 
-    given = [name for name in ("schema", "original", "population", "require") if getattr(chosen, name) is not None]
+    of_release = ("schema", "original", "population", "require", "fields")
+    given = [name for name in of_release if getattr(chosen, name) is not None]
     if given:
         raise ConfigError(f"--{', --'.join(given)} goes with a released file, not with the result of a federation.")
     result = read_result(source)
@@ -325,5 +339,14 @@ def _write(document: Document, path: Path) -> None:
         atomic_write(path, render_html(document))
 
 
-def _tell(attack: str) -> None:
-    console(stderr=True).print(f"attack: {attack}")
+class _Told:
+    """Says which attack is being tried."""
+
+    def __init__(self) -> None:
+        from fedanon.attacks.suite import select_attacks
+
+        self._waiting = [name for name, _ in select_attacks("release")]
+
+    def __call__(self, attack: str) -> None:
+        console(stderr=True).print(f"attack: {attack}")
+        tell_progress(self._waiting.index(attack) / len(self._waiting), attack)

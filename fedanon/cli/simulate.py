@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fedanon.cli import options
-from fedanon.cli.output import console, print_json, print_table
+from fedanon.cli.output import console, print_json, print_table, tell_progress
 from fedanon.cli.simulate_streams import STREAMS, SimulatedSource, print_streams, run_streams
 from fedanon.errors import ConfigError
 
@@ -134,6 +134,7 @@ def shown_progress(rounds: int) -> Iterator[Callable[[dict[str, Any]], None]]:
             plain = {name.removesuffix("_released"): value for name, value in scores.items()}
             text = "  ".join(f"{word} {plain[name]:.4f}" for name, word in PROGRESS.items() if name in plain)
             progress.update(task, completed=scores["round"], description=text)
+            tell_progress(scores["round"] / rounds, text, scores=scores)
 
         yield show
 

@@ -50,11 +50,13 @@ class Proposal:
     attribute : its declaration.
     reason : a clause about the column, without any of its values.
     is_person : whether it is proposed as ``person_id``.
+    judgment : what the name and the values of the column say, which the reason puts in words.
     """
 
     attribute: Attribute
     reason: str
     is_person: bool = False
+    judgment: Judgment | None = None
 
     @property
     def name(self) -> str:
@@ -77,7 +79,8 @@ def infer_columns(frame: pd.DataFrame) -> list[Proposal]:
     found = []
     for name, judgment in judged.items():
         attribute, is_person = _attribute(name, judgment.role, known[name]), name == person
-        found.append(Proposal(attribute, _reason(judgment, is_person) + _doubt(attribute, known[name]), is_person))
+        reason = _reason(judgment, is_person) + _doubt(attribute, known[name])
+        found.append(Proposal(attribute, reason, is_person, judgment))
     return found
 
 
@@ -92,6 +95,11 @@ def infer_schema(frame: pd.DataFrame, *, name: str) -> Schema:
     return schema_of(infer_columns(frame), name=name, missing_values=missing_tokens(frame))
 
 
+def infer_attribute(frame: pd.DataFrame, name: str, role: Role) -> Attribute:
+    """Propose the type and the range of a column whose role is known."""
+    return _attribute(name, role, _known_cells(frame[[name]], missing_tokens(frame[[name]]))[name])
+
+
 def schema_of(proposals: Sequence[Proposal], *, name: str, missing_values: tuple[str, ...] = ()) -> Schema:
     """Return the schema that the proposals for all columns make."""
     person = next((proposal.name for proposal in proposals if proposal.is_person), None)
@@ -99,9 +107,12 @@ def schema_of(proposals: Sequence[Proposal], *, name: str, missing_values: tuple
     return Schema(attributes, name=name, person_id=person, missing_values=missing_values)
 
 
-def proposed_toml(frame: pd.DataFrame, *, name: str) -> str:
-    """Return the text of a schema file for ``frame``, in which every column has its reason above it."""
-    proposals = infer_columns(frame)
+def proposed_toml(frame: pd.DataFrame, *, name: str, proposals: Sequence[Proposal] | None = None) -> str:
+    """Return the text of a schema file for ``frame``, in which every column has its reason above it.
+
+    ``proposals`` are those of :func:`infer_columns`, where they are known.
+    """
+    proposals = infer_columns(frame) if proposals is None else proposals
     schema = schema_of(proposals, name=name, missing_values=missing_tokens(frame))
     comment = PROPOSAL if schema.person_id is not None else f"{PROPOSAL}\n\n{NO_PERSON}"
     return schema_toml(schema, comment=comment, reasons={proposal.name: proposal.reason for proposal in proposals})

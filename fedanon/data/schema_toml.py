@@ -47,19 +47,20 @@ def _attribute(attribute: Attribute) -> Iterator[str]:
     yield f"[{table}]"
     for key, value in attribute_entry(attribute).items():
         if key not in ("root", "taxonomy"):
-            yield f"{key} = {_value(value)}"
+            yield f"{key} = {toml_value(value)}"
     by_rule = isinstance(attribute, Categorical) and attribute.rule is not None
     if not isinstance(attribute, FreeText) and attribute.hierarchy is not None and not by_rule:
         yield from _hierarchy(attribute.hierarchy, table)
 
 
-def _value(value: Any) -> str:
+def toml_value(value: Any) -> str:
+    """A flag, a text, a number or a list of them as TOML writes it."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
         return _text(value)
     if isinstance(value, list):
-        return f"[{', '.join(map(_value, value))}]"
+        return f"[{', '.join(map(toml_value, value))}]"
     return _number(float(value))
 
 

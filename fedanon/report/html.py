@@ -33,7 +33,7 @@ MAX_PANELS = 12
 
 def render_html(document: Document) -> str:
     """Return the page as text; the same document gives the same text."""
-    style, script = _css(), _part("page.js")
+    style, script = page_css(), _part("page.js")
     page = _Page(document)
     body = page.blocks(document.blocks, 2)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
@@ -208,6 +208,7 @@ def _part(name: str) -> str:
     return files("fedanon.report").joinpath(name).read_text(encoding="utf-8")
 
 
-def _css() -> str:
+def page_css() -> str:
+    """Return the style of a page, with the colors of the series for light and dark screens."""
     light, dark = (" ".join(f"--s{i}: {color};" for i, color in enumerate(colors)) for colors in (LIGHT, DARK))
     return _part("page.css").replace("/* LIGHT SERIES */", light).replace("/* DARK SERIES */", dark)

@@ -105,6 +105,17 @@ def test_compare_runs_a_method_that_changes_values_where_it_is_named(run: Run, w
     ]
 
 
+def test_a_program_that_waits_can_read_the_progress(
+    run: Run, ward: Path, schema: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = tmp_path / "progress.jsonl"
+    monkeypatch.setenv("FEDANON_PROGRESS", str(told))
+    assert run("compare", ward, "--schema", schema, "--methods", "mondrian,oka", "--k", "2,3").code == 0
+    lines = [json.loads(line) for line in told.read_text(encoding="utf-8").splitlines()]
+    assert [line["share"] for line in lines] == [0.0, 0.25, 0.5, 0.75]
+    assert lines[0]["text"] == "mondrian k=2"
+
+
 def test_compare_prints_a_table(run: Run, ward: Path, schema: Path) -> None:
     done = run("compare", ward, "--schema", schema, "--methods", "mondrian,das", "--k", "3")
     assert done.code == 0

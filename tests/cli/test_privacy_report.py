@@ -60,6 +60,21 @@ def test_what_is_asked_beside_the_claim(run: Run, released: Path, ward: Path, tm
     assert "✗ FAILS" in page.read_text(encoding="utf-8")
 
 
+def test_people_fill_in_what_evidence_cannot(run: Run, released: Path, ward: Path, tmp_path: Path) -> None:
+    page, fields = tmp_path / "report.html", tmp_path / "fields.toml"
+    asked = ["--original", ward, "--no-attacks", "--force", "-o", page, "--fields", fields]
+    fields.write_text('controller = "St. Mary <b>"\nauthor_name = "Ana"\n', encoding="utf-8")
+    assert run("report", "--privacy", released, *asked).code == 0
+    html = page.read_text(encoding="utf-8")
+    assert "St. Mary &lt;b&gt;" in html
+    assert "Ana" in html
+    for wrong in ('risks = "none at all"', "controller = 3", "= broken"):
+        fields.write_text(wrong, encoding="utf-8")
+        told = run("report", "--privacy", released, *asked)
+        assert told.code in (2, 3), "what the evidence says cannot be replaced"
+        assert "fields" in told.err or "controller" in told.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

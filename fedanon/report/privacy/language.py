@@ -86,13 +86,14 @@ def language(code: str) -> Language:
     if code not in TABLES:
         raise ConfigError(f"The language of a report must be one of: {', '.join(TABLES)}. Got {code!r} instead.")
     text = files("fedanon.report.privacy").joinpath(TABLES[code]).read_text(encoding="utf-8")
-    texts = dict(_flat(tomllib.loads(text)))
+    texts = dict(flat_texts(tomllib.loads(text)))
     return Language(code, texts, texts["number.decimal"], texts["number.thousands"])
 
 
-def _flat(table: Mapping[str, Any], above: str = "") -> Iterable[tuple[str, str]]:
+def flat_texts(table: Mapping[str, Any], above: str = "") -> Iterable[tuple[str, str]]:
+    """Yield the texts of a table with their dotted keys."""
     for key, value in table.items():
         if isinstance(value, dict):
-            yield from _flat(value, f"{above}{key}.")
+            yield from flat_texts(value, f"{above}{key}.")
         else:
             yield f"{above}{key}", value

@@ -11,6 +11,7 @@ from fedanon.release.verdicts import OverReleases
 from fedanon.report.document import Bullets, Paragraph, Section, TableBlock, TableCell, TableColumn
 from fedanon.report.privacy.claims import SensitiveFacts
 from fedanon.report.privacy.evidence import ReleaseEvidence
+from fedanon.report.privacy.impact_fields import FIELDS, SIGNERS
 from fedanon.report.privacy.language import Language
 from fedanon.report.privacy.losses import ColumnLoss, is_truthful
 
@@ -114,43 +115,36 @@ def _knowledge(evidence: ReleaseEvidence, say: Language) -> Iterator[str]:
 # analysis of measures, safeguards and mitigation.
 
 
-#: fields in order; those that are not filled in are left to people
-FIELDS = (
-    "controller",
-    "officer",
-    "nature",
-    "purpose",
-    "basis",
-    "categories",
-    "special",
-    "subjects",
-    "recipients",
-    "necessity",
-    "risks",
-    "measures",
-    "residual",
-    "consultation",
-    "review",
-)
-SIGNERS = ("author", "officer", "controller")
+def impact_section(known: Mapping[str, str], say: Language, by_hand: Mapping[str, str] | None = None) -> Section:
+    """Return the fields and the lines for signatures.
 
-
-def impact_section(known: Mapping[str, str], say: Language) -> Section:
-    """Return the fields and the lines for signatures; ``known`` are those the evidence fills in."""
+    Parameters
+    ----------
+    known : the fields that the evidence fills in; nobody can replace them.
+    say : the language.
+    by_hand : what people filled in (:func:`~fedanon.report.privacy.impact_fields.read_fields`).
+    """
+    filled = dict(by_hand or {})
     columns = tuple(TableColumn(say(f"impact.{name}")) for name in ("field", "content"))
-    rows = tuple(_row(name, known.get(name), say) for name in FIELDS)
+    rows = tuple(_row(name, known.get(name, filled.get(name)), say) for name in FIELDS)
     table = TableBlock(say("impact.caption"), columns, rows)
-    return Section(say("impact.title"), (Paragraph(say("impact.about")), table, _signatures(SIGNERS, say)))
+    return Section(say("impact.title"), (Paragraph(say("impact.about")), table, _signatures(SIGNERS, say, filled)))
 
 
 def _row(name: str, content: str | None, say: Language) -> tuple[TableCell, ...]:
     return TableCell(say(f"field.{name}")), TableCell(say("impact.by_hand") if content is None else content)
 
 
-def _signatures(signers: Sequence[str], say: Language) -> TableBlock:
+def _signatures(signers: Sequence[str], say: Language, filled: Mapping[str, str]) -> TableBlock:
     columns = tuple(TableColumn(say(f"signature.{name}")) for name in ("who", "name", "date", "signature"))
     line, short = "_" * 22, "_" * 12
     rows = tuple(
-        (TableCell(say(f"signer.{who}")), TableCell(line), TableCell(short), TableCell(line)) for who in signers
+        (
+            TableCell(say(f"signer.{who}")),
+            TableCell(filled.get(f"{who}_name", line)),
+            TableCell(short),
+            TableCell(line),
+        )
+        for who in signers
     )
     return TableBlock(say("signature.caption"), columns, rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from fedanon._version import __version__
@@ -33,9 +33,22 @@ class _Found:
 
 
 def release_report(
-    evidence: ReleaseEvidence, say: Language, *, attacks: AttackReport | None = None, title: str | None = None
+    evidence: ReleaseEvidence,
+    say: Language,
+    *,
+    attacks: AttackReport | None = None,
+    title: str | None = None,
+    by_hand: Mapping[str, str] | None = None,
 ) -> Document:
-    """Return the document about a release; ``attacks`` are the results of running them, if they were run."""
+    """Return the document about a release.
+
+    Parameters
+    ----------
+    evidence, say : what is known, and the language.
+    attacks : the results of running them, if they were run.
+    title : of the document, unless that of the schema.
+    by_hand : fields of the impact assessment that people filled in.
+    """
     found = _found(evidence, attacks, say)
     blocks: tuple[Block, ...] = (
         headline(evidence.conclusion(attacks), say),
@@ -47,7 +60,7 @@ def release_report(
         losses_section(evidence, found.losses, say),
         columns_section(evidence, say),
         harbor_section(found.looks, say),
-        impact_section(_impact(evidence, found, say), say),
+        impact_section(_impact(evidence, found, say), say, by_hand),
         origin_section(evidence, say),
     )
     return Document(

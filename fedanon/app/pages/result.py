@@ -1,0 +1,73 @@
+"""Result: the verdict on a release, recounted from its file; classes, losses, and rows beside the original."""
+
+from __future__ import annotations
+
+from starlette.datastructures import FormData
+from starlette.requests import Request
+from starlette.responses import Response
+
+from fedanon.app import charts
+from fedanon.app.project import ReleaseFolder
+from fedanon.app.shell import State, go, render, text_of
+from fedanon.errors import ConfigError, FedanonError
+
+
+def chosen(state: State, request: Request) -> ReleaseFolder:
+    """The release an address names."""
+    release = state.project.release(str(request.path_params["number"]))
+    if release is None:
+        raise ConfigError(state.say("app.result.none"))
+    return release
+
+
+def show(state: State, request: Request, error: str = "") -> Response:
+    """The page."""
+    release = chosen(state, request)
+    facts, made = release.read("facts"), release.read("release")
+    return render(
+        state,
+        "result",
+        step="result",
+        error=error,
+        release=release,
+        releases=state.project.releases(),
+        facts=facts,
+        made=made,
+        figures=charts.draw(state, charts.release_figures(facts, state.say)),
+        command_words=made["command"],
+        check_command=check_words(state, release),
+    )
+
+
+def check_words(state: State, release: ReleaseFolder) -> list[str]:
+    """The command that recounts what the page shows."""
+    folder = state.project.relative(release.path)
+    return [
+        "check",
+        state.project.relative(release.file),
+        "--schema",
+        f"{folder}/schema.toml",
+        "--original",
+        *release.source_options(),
+        *release.missing_options(),
+        "--row-key",
+        state.project.relative(release.row_key),
+    ]
+
+
+def rows(state: State, request: Request, form: FormData) -> Response:
+    """Records as they were and as they are published: a part of the page."""
+    release = chosen(state, request)
+    given = text_of(form, "start", "1")
+    start = int(given) if given.isdigit() and len(given) < 10 else 1
+    try:
+        found = state.desk.ask("rows", **state.release_files(release), start=max(0, start - 1))
+    except FedanonError as failure:
+        return render(state, "result_rows", found=None, error=str(failure))
+    return render(state, "result_rows", found=found)
+
+
+def newest(state: State, request: Request) -> Response:
+    """Go to the newest release."""
+    releases = state.project.releases()
+    return go(f"/result/{releases[0].number}" if releases else "/protect")

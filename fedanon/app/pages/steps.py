@@ -1,0 +1,97 @@
+"""Steps: disclosure control one step at a time, with a history that can be undone; risk and loss before and after."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.datastructures import FormData
+from starlette.requests import Request
+from starlette.responses import Response
+
+from fedanon.app.pages.protect import start_release
+from fedanon.app.shell import State, go, render, text_of
+from fedanon.data.schema import Schema
+from fedanon.errors import ConfigError, FedanonError
+
+#: offered by name, with parameters as an example; any other method can be written
+OFFERED = (
+    "local_suppression:k=3",
+    "global_recoding:COLUMN,width=10",
+    "top_bottom_coding:COLUMN,top_share=0.02",
+    "rounding:COLUMN,base=5",
+    "additive_noise:COLUMN,c=0.1",
+    "rank_swapping:COLUMN",
+    "pram:COLUMN,keep=0.9",
+    "mondrian:k=5",
+)
+#: seconds the steps may take on the sample
+PATIENCE = 60.0
+
+
+def _taken(state: State) -> list[str]:
+    return list(state.project.settings["steps"].get("taken", []))
+
+
+def _measure(state: State, taken: list[str]) -> dict[str, Any]:
+    state.desk.ask("prepare", **state.table())
+    return dict(state.desk.ask("steps", **state.table(), steps=taken, patience=PATIENCE))
+
+
+def show(state: State, request: Request, error: str = "") -> Response:
+    """The page."""
+    if not state.project.has_schema:
+        return go("/open")
+    if Schema.read(state.project.schema).undecided:
+        return go("/columns")
+    taken, found = _taken(state), None
+    try:
+        found = _measure(state, taken)
+    except FedanonError as failure:
+        error = error or str(failure)
+    return render(
+        state,
+        "steps",
+        step="protect",
+        error=error,
+        taken=taken,
+        found=found,
+        offered=OFFERED,
+        job=state.jobs.last("release"),
+        command_words=_words(state, taken, "releases/NNN", "secret/NNN.key"),
+    )
+
+
+def add(state: State, request: Request, form: FormData) -> Response:
+    """Take one more step, unless it cannot be taken."""
+    step = text_of(form, "step")
+    if not step or len(step) > 500:
+        raise ConfigError(state.say("app.steps_page.no_step"))
+    taken = [*_taken(state), step]
+    _measure(state, taken)
+    state.project.save("steps", taken=taken)
+    return go("/steps")
+
+
+def undo(state: State, request: Request, form: FormData) -> Response:
+    """Take the last step back."""
+    state.project.save("steps", taken=_taken(state)[:-1] or None)
+    return go("/steps")
+
+
+def run(state: State, request: Request, form: FormData) -> Response:
+    """Make the release of all rows."""
+    taken = _taken(state)
+    if not taken:
+        raise ConfigError(state.say("app.steps_page.no_step"))
+    asked = {"method": " → ".join(step.partition(":")[0] for step in taken), "k": None, "seed": 0}
+    start_release(state, asked, lambda folder, key: _words(state, taken, folder, key))
+    return go("/steps")
+
+
+def _words(state: State, taken: list[str], folder: str, key: str) -> list[str]:
+    words = ["sdc", "apply", *state.project.source_options(), "--schema", f"{folder}/schema.toml"]
+    words += state.project.missing_options
+    for step in taken:
+        words += ["--step", step]
+    words += ["--seed", "0", "-o", f"{folder}/release{state.project.release_ending}", "--row-key", key]
+    return [*words, "--audit", "audit.jsonl", "--json"]

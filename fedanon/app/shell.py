@@ -1,0 +1,240 @@
+"""What all pages share: the state of the app, how a page is shown, and how a form is taken."""
+
+from __future__ import annotations
+
+import hmac
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import FormData
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+
+from fedanon._version import __version__
+from fedanon.app.desk import Desk
+from fedanon.app.jobs import Jobs, latest, shown_command
+from fedanon.app.language import app_language
+from fedanon.app.project import Project, ReleaseFolder
+from fedanon.app.security import Session
+from fedanon.errors import FedanonError
+from fedanon.report.privacy.language import Language
+
+#: the pages, in the order of the work
+STEPS = ("open", "columns", "risk", "protect", "result", "attacks", "report", "federation", "experiments")
+#: those of one release
+OF_RELEASE = ("result", "attacks", "report")
+#: columns of a form are many
+MAX_FIELDS = 20_000
+
+
+@dataclass
+class State:
+    """What the app knows while it runs.
+
+    Parameters
+    ----------
+    project : the folder of the work.
+    session : the keys of this run.
+    desk : the helper process.
+    jobs : the commands that run.
+    folder : for what is gone with the process.
+    opened : what is shown of the table, if it was read in this run.
+    columns : what each column holds, if that was looked at.
+    risk : the risk of the table as it is, if it was measured.
+    compared : the methods that were compared last, if any were.
+    federation : what a real server's folder said last.
+    settings : two settings to be seen side by side, measured on the sample.
+    """
+
+    project: Project
+    session: Session
+    desk: Desk
+    jobs: Jobs
+    folder: Path
+    opened: dict[str, Any] | None = None
+    columns: list[dict[str, Any]] | None = None
+    risk: dict[str, Any] | None = None
+    compared: dict[str, Any] | None = None
+    federation: dict[str, Any] | None = None
+    settings: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def say(self) -> Language:
+        """The language of the pages."""
+        return app_language(str(self.project.settings["look"]["language"]))
+
+    def forget_table(self) -> None:
+        """Forget what belongs to the table that was open."""
+        self.opened = self.columns = self.risk = self.compared = None
+        self.settings = []
+
+    def forget_roles(self) -> None:
+        """Forget what was measured by other roles."""
+        self.risk = self.compared = None
+        self.settings = []
+
+    def source(self, given: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Where a table is, that which is open unless one is given, as the helper process reads it: from anywhere."""
+        from_here = dict(self.project.source if given is None else given)
+        places = [self.place(each) for each in from_here["data"]]
+        views = [str(self.project.folder / view) for view in from_here.get("views", ())]
+        return {**from_here, "data": places, **({"views": views} if views else {})}
+
+    def place(self, data: str) -> str:
+        """A file of the project, or what was opened elsewhere."""
+        return data if "://" in data else str(self.project.folder / data)
+
+    def table(self) -> dict[str, Any]:
+        """The table with its schema and what happens to missing cells."""
+        return {"source": {**self.source(), "schema": str(self.project.schema)}, "missing": self.missing}
+
+    @property
+    def missing(self) -> str:
+        """What happens to missing quasi-identifiers."""
+        return str(self.project.settings["protect"].get("missing", "error"))
+
+    def release_files(self, release: ReleaseFolder, made: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """A release and what it was made from; ``made`` says it while the release is not complete."""
+        known = release.read("release") if made is None else made
+        return {
+            "release": str(release.path / known["file"]),
+            "schema": str(release.path / "schema.toml"),
+            "source": self.source(known["source"]),
+            "missing": known["missing"],
+            "row_key": str(release.row_key),
+        }
+
+
+Page = Callable[..., Response]
+
+
+@lru_cache
+def templates() -> Environment:
+    """The templates, which escape whatever is put into them."""
+    environment = Environment(
+        loader=PackageLoader("fedanon.app"),
+        autoescape=select_autoescape(default=True, default_for_string=True),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals["shown_command"] = shown_command
+    environment.globals["latest"] = latest
+    return environment
+
+
+def render(state: State, name: str, /, *, step: str = "", status: int = 200, **values: Any) -> HTMLResponse:
+    """A page, or a part of one."""
+    say = state.say
+    shared = {
+        "state": state,
+        "project": state.project,
+        "step": step,
+        "steps": _steps(state),
+        "t": _Texts(say),
+        "say": say,
+        "language": say.code,
+        "theme": state.project.settings["look"]["theme"],
+        "csrf": state.session.csrf,
+        "version": __version__,
+        "running": state.jobs.running,
+        "error": "",
+    }
+    text = templates().get_template(f"{name}.html").render({**shared, **values})
+    return HTMLResponse(text, status)
+
+
+class _Texts:
+    """The texts of the app by short keys, for templates."""
+
+    def __init__(self, say: Language) -> None:
+        self._say = say
+
+    def __call__(self, key: str, /, **filled: Any) -> str:
+        return self._say(f"app.{key}", **filled)
+
+    def knows(self, key: str) -> bool:
+        return self._say.knows(f"app.{key}")
+
+
+def _steps(state: State) -> list[tuple[str, str]]:
+    """The pages with their addresses; empty where there is nothing to show yet."""
+    project = state.project
+    newest = next(iter(project.releases()), None)
+    found = []
+    for name in STEPS:
+        ready = name in ("open", "federation", "experiments") or (project.has_schema and name not in OF_RELEASE)
+        if name in OF_RELEASE and newest is not None:
+            found.append((name, f"/{name}/{newest.number}"))
+        else:
+            found.append((name, f"/{name}" if ready else ""))
+    return found
+
+
+def page(show: Page) -> Callable[[Request], Response]:
+    """The endpoint of a page; what fails is said on a page of its own."""
+
+    def endpoint(request: Request) -> Response:
+        state: State = request.app.state.steward
+        try:
+            return show(state, request)
+        except Exception as error:
+            status, message = _told(error)
+            return render(state, "failed", status=status, error=message)
+
+    return endpoint
+
+
+def action(act: Callable[[State, Request, FormData], Response], show: Page) -> Callable[[Request], Any]:
+    """The endpoint of a form; what fails is said on the page it came from."""
+
+    async def endpoint(request: Request) -> Response:
+        state: State = request.app.state.steward
+        async with request.form(max_files=1, max_fields=MAX_FIELDS) as form:
+            given = form.get("csrf") or request.headers.get("x-csrf", "")
+            if not hmac.compare_digest(str(given).encode(), state.session.csrf.encode()):
+                return PlainTextResponse("Forbidden.\n", 403)
+            try:
+                return await run_in_threadpool(act, state, request, form)
+            except Exception as error:
+                return await run_in_threadpool(_shown_error, state, request, show, error)
+
+    return endpoint
+
+
+def _shown_error(state: State, request: Request, show: Page, error: Exception) -> Response:
+    status, message = _told(error)
+    try:
+        response = show(state, request, error=message)
+    except Exception as again:
+        return render(state, "failed", status=_told(again)[0], error=message)
+    if response.status_code >= 300:  # the page leads elsewhere, where the message would be lost
+        return render(state, "failed", status=status, error=message)
+    response.status_code = status
+    return response
+
+
+def _told(error: Exception) -> tuple[int, str]:
+    """The status and the words of an error; those of a foreign one may quote a cell, so only its kind is told."""
+    if isinstance(error, FedanonError):
+        return 422, str(error)
+    if os.environ.get("FEDANON_DEBUG"):
+        raise error
+    return 500, f"Internal error ({type(error).__name__}). Set FEDANON_DEBUG=1 for the traceback."
+
+
+def go(path: str) -> RedirectResponse:
+    """Go on to a page; the browser's back and reload then repeat no form."""
+    return RedirectResponse(path, 303)
+
+
+def text_of(form: Mapping[str, Any], name: str, usual: str = "") -> str:
+    """A field of a form as text."""
+    value = form.get(name, usual)
+    return value.strip() if isinstance(value, str) else usual
