@@ -188,7 +188,7 @@ def _numbers(result: dict[str, Any]) -> list[tuple[str, Any]]:
 
 
 @contextmanager
-def search_progress() -> Iterator[None]:
+def search_progress(verb: str = "searching", found: str = "loss") -> Iterator[None]:
     """Show the progress of a search inside the block, if there is one; Ctrl-C ends it with the best found so far."""
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
@@ -196,11 +196,11 @@ def search_progress() -> Iterator[None]:
 
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     bar = Progress(*columns, console=console(stderr=True), transient=True)
-    task = bar.add_task("searching", total=1.0)
+    task = bar.add_task(verb, total=1.0)
 
     def show(share: float, loss: float) -> bool:
         bar.start()  # only now: a method that does not search leaves no trace on the screen
-        bar.update(task, completed=share, description="searching" if math.isnan(loss) else f"loss {loss:.4f}")
+        bar.update(task, completed=share, description=verb if math.isnan(loss) else f"{found} {loss:.4f}")
         return True
 
     try:
