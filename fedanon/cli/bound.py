@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fedanon.cli import options
-from fedanon.cli.anonymize import search_progress
-from fedanon.cli.output import console, print_json, print_table
+from fedanon.cli.output import console, print_json, print_table, search_progress
 from fedanon.errors import ConfigError
 
 if TYPE_CHECKING:
+    from fedanon.anonymizers.base import Anonymizer
     from fedanon.anonymizers.bounds.bound import Bound
+    from fedanon.data.table import Table
+    from fedanon.release.release import Release
 
 Wanted = Annotated[str, typer.Option(help="auto (sse if all columns are numbers), sse (means) or ncp (cells).")]
 Loss = Annotated[float | None, typer.Option(help="A loss that was reached, to compare: IL in per cent, or NCP.", min=0)]
@@ -22,7 +24,7 @@ Seconds = Annotated[float, typer.Option(help="Wall time; a bound holds whenever 
 @options.takes_table_source
 def bound(
     source: options.TableSource,
-    k: Annotated[int, typer.Option(help="Minimum number of records in a class.", min=1)],
+    k: Annotated[int | None, typer.Option(help="Minimum number of records in a class.", min=1)] = None,
     objective: Wanted = "auto",
     loss: Loss = None,
     seconds: Seconds = 60.0,
@@ -37,6 +39,8 @@ def bound(
 
     if objective not in ("auto", "ncp", "sse"):
         raise ConfigError(f"--objective is auto, ncp or sse. Got {objective!r} instead.")
+    if k is None:
+        raise ConfigError("Give --k, the minimum number of records in a class.")
     table = source.load()
     with search_progress("proving", "bound"):
         proved = lower_bound(
@@ -70,11 +74,36 @@ def bound_lines(proved: Bound, loss: float | None) -> list[str]:
         f" loses less than {show_loss(proved, proved.bound)}."
     ]
     if loss is not None:
-        gap = proved.gap(loss)
-        if gap < -1e-9:
-            lines.append("The loss given lies below the bound, so it is not that of such a partition.")
+        reached = show_loss(proved, loss)
+        if proved.gap(loss) < -1e-9:
+            lines.append(f"A loss of {reached} lies below that: it is not the loss of such a partition.")
         elif proved.bound > 0:
-            lines.append(f"At most {max(0.0, 1 - proved.bound / loss):.2%} of the loss given could still be saved.")
+            lines.append(f"Of a loss of {reached} at most {max(0.0, 1 - proved.bound / loss):.2%} could be saved.")
     if not proved.ended:
         lines.append("More time may raise the bound.")
     return lines
+
+
+def with_bound(
+    release: Release, table: Table, anonymizer: Anonymizer, result: dict[str, Any], seconds: float
+) -> tuple[Release, dict[str, Any]]:
+    """A release that notes how far its loss is from what was proved to be the least, and what is reported of it."""
+    from dataclasses import replace
+
+    from fedanon.anonymizers.bounds.bound import choose_objective, lower_bound
+    from fedanon.release.gate import verify
+
+    k = getattr(anonymizer, "k", None)
+    if release.claim is None or k is None:
+        raise ConfigError(f"--bound is about classes of k records; {anonymizer.name} promises none.")
+    means = not anonymizer.truthful and choose_objective(table) == "sse"
+    with search_progress("proving", "bound"):
+        proved = lower_bound(table, k, objective="sse" if means else "ncp", seconds=seconds)
+    loss = float(result["il" if means else "ncp"])
+    lines = bound_lines(proved, None if result["suppressed"] else loss)
+    provenance = release.provenance
+    noted = replace(release, provenance=replace(provenance, notes=(*provenance.notes, " ".join(lines))))
+    facts: dict[str, Any] = {"bound": proved.bound, "notes": list(noted.provenance.notes)}
+    if not result["suppressed"]:
+        facts["gap"] = proved.gap(loss)
+    return verify(noted, table), facts

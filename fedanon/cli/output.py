@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -100,3 +101,27 @@ def _jsonable(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
+
+
+@contextmanager
+def search_progress(verb: str = "searching", found: str = "loss") -> Iterator[None]:
+    """Show the progress of a search inside the block, if there is one; Ctrl-C ends it with the best found so far."""
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    from fedanon.anonymizers.progress import watching
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    bar = Progress(*columns, console=console(stderr=True), transient=True)
+    task = bar.add_task(verb, total=1.0)
+
+    def show(share: float, loss: float) -> bool:
+        bar.start()  # only now: a method that does not search leaves no trace on the screen
+        bar.update(task, completed=share, description=verb if math.isnan(loss) else f"{found} {loss:.4f}")
+        return True
+
+    try:
+        with watching(show):
+            yield
+    finally:
+        if bar.live.is_started:
+            bar.stop()

@@ -55,14 +55,12 @@ def shape(n):
 
 
 small = st.integers(2, 9).flatmap(shape)
-    lambda n: st.tuples(st.just(n), st.integers(2, max(2, n // 2)), st.integers(0, 10**6))
-)
 
 
 @settings(max_examples=60, deadline=None)
 @given(small, st.sampled_from(["even", "heavy", "equal"]), st.sampled_from([1, 10, 3000]))
-def test_squared_errors_are_never_below_the_bound(shape, kind, nodes):
-    n, k, seed = shape
+def test_squared_errors_are_never_below_the_bound(case, kind, nodes):
+    n, k, seed = case
     rng = np.random.default_rng(seed)
     values = {
         "even": rng.normal(size=(n, 3)),
@@ -76,8 +74,8 @@ def test_squared_errors_are_never_below_the_bound(shape, kind, nodes):
 
 @settings(max_examples=40, deadline=None)
 @given(small, st.booleans())
-def test_cells_never_lose_less_than_the_bound(shape, missing):
-    n, k, seed = shape
+def test_cells_never_lose_less_than_the_bound(case, missing):
+    n, k, seed = case
     table = example_table(n, seed=seed % 1000, spread=3 if seed % 2 else 40, missing=missing)
     records = ncp_costs(table, np.arange(n), 0)
 
@@ -181,3 +179,20 @@ def test_values_are_standardized():
     table = example_table(30, numeric_only=True)
     z = standardized(points(table))
     assert np.square(z).sum() == pytest.approx(z.size)
+
+
+@pytest.mark.parametrize("numeric", [True, False])
+def test_pricing_joins_to_no_more_than_the_runs(numeric):
+    table = example_table(90, numeric_only=numeric)
+    asked = {"k": 3, "objective": "sse" if numeric else "ncp", "iterations": 20_000, "restarts": 2, "recombine": True}
+    loss = il if numeric else ncp
+    plain, priced, again = (
+        loss(table, Anneal(**asked, pricing=pricing).anonymize(table, rng=1)) for pricing in (False, True, True)
+    )
+    assert priced <= plain * (1 + 1e-9)
+    assert priced == again
+
+
+def test_pricing_needs_recombination():
+    with pytest.raises(ConfigError, match="recombine"):
+        Anneal(k=3, pricing=True)

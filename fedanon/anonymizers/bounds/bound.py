@@ -89,7 +89,7 @@ def lower_bound(table: Table, k: int, *, objective: Objective | None = None, sec
     _refuse(table, k, chosen)
     if k == 1:
         return Bound(chosen, k, len(table), 0.0, 0.0, True, time.perf_counter() - began)
-    pricing, unit = (_squared_errors if chosen == "sse" else _boxes)(table, k, began, seconds)
+    pricing, unit = _squared_errors(table, k) if chosen == "sse" else _boxes(table, k, began + BOXES * seconds)
     best = [0.0]
 
     def listen(bound: float) -> bool:
@@ -114,17 +114,17 @@ def _refuse(table: Table, k: int, objective: Objective) -> None:
         raise ConfigError("The objective 'sse' needs numeric quasi-identifiers without missing values; take 'ncp'.")
 
 
-def _squared_errors(table: Table, k: int, began: float, seconds: float) -> tuple[Pricing, float]:
+def _squared_errors(table: Table, k: int) -> tuple[Pricing, float]:
     values = np.ascontiguousarray(standardized(points(table)[table.distinct.order]))
     squares = float(np.square(values).sum())
     return SquaredErrors(values, k, MANY if k <= QUICK else FEW), 100.0 / squares if squares else 0.0
 
 
-def _boxes(table: Table, k: int, began: float, seconds: float) -> tuple[Pricing, float]:
+def _boxes(table: Table, k: int, deadline: float) -> tuple[Pricing, float]:
     from fedanon.anonymizers.bounds._boxes import near_rows
 
     records = ncp_costs(table, table.distinct.order, 0)
     near = neighbors(ncp_costs(table, table.distinct.first_rows, 0), table.distinct, k, np.random.default_rng(0))
     rows = np.empty((len(table), min(max(NEAR, 3 * k), len(table) - 1)), dtype=np.int64)
     near_rows(near.near, near.kind, near.first, rows)
-    return Boxes(records, rows, k, began + BOXES * seconds), 1.0 / table.codes.size
+    return Boxes(records, rows, k, deadline), 1.0 / table.codes.size

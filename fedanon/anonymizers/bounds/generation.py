@@ -6,7 +6,7 @@ cost :math:`\frac{m (k-1)}{k (m-1)} SSE(G) \le SSE(G)` together, since a pair of
 probability :math:`\frac{k (k-1)}{m (m-1)}`; for cells each subset has a cell inside that of G, so they cost at most
 :math:`m` times the loss of G's cell. Hence the linear program
 
-.. math:: \min \sum_G c_G x_G \quad \text{so that} \quad \sum_{G \ni i} x_G = 1 \text{ for every record } i,\quad x \ge 0
+.. math:: \min \sum_G c_G x_G \quad \text{so that} \quad \sum_{G \ni i} x_G = 1 \text{ for every record } i, \, x \ge 0
 
 over the groups of exactly k records is a lower bound for all partitions into classes of at least k.
 
@@ -54,9 +54,15 @@ class Pricing(Protocol):
     """What a group costs, and which groups undercut given prices."""
 
     k: int
-    scale: FloatArray
-    start: FloatArray
     nodes: int
+
+    @property
+    def start(self) -> FloatArray:
+        """Prices that no group undercuts."""
+
+    @property
+    def scale(self) -> FloatArray:
+        """The least change of each price that matters."""
 
     def costs(self, members: IndexArray) -> FloatArray:
         """Cost of each group, one per row of ``members``."""
@@ -95,8 +101,10 @@ class Generation:
         return len(self.prices)
 
 
-def generate(pricing: Pricing, deadline: float, listen: Listener = lambda _: True) -> Generation:
-    """Raise the bound to nearly that of the linear program, or until ``deadline``, or until ``listen`` objects."""
+def generate(
+    pricing: Pricing, deadline: float, listen: Listener = lambda _: True, passes: int | None = None
+) -> Generation:
+    """Raise the bound to nearly that of the linear program, or until time, ``passes`` or ``listen`` end it."""
     from fedanon.anonymizers.bounds._pool import ascend, shortfall
 
     state = Generation(pricing, float(pricing.start.sum()), pricing.start, np.empty((0, pricing.k), np.int64))
@@ -110,7 +118,9 @@ def generate(pricing: Pricing, deadline: float, listen: Listener = lambda _: Tru
         if not _add(state, seen, pricing.quick(state.prices)):
             break
         costs = pricing.costs(state.members)
-    while listen(state.bound):
+    made = 0
+    while listen(state.bound) and made != passes:
+        made += 1
         found = _price(state, deadline, listen)
         if found is None:
             break
