@@ -55,3 +55,11 @@ def test_errors(run: Run, numbers: Path, tmp_path: Path) -> None:
     none = run("anonymize", numbers, "--qi", "all", "--method", "individual_ranking", "--k", "3", "--bound", "1")
     assert none.code == 2
     assert "promises none" in none.err
+
+
+def test_compare_shows_the_loss_of_means_for_numbers(run: Run, numbers: Path, ward: Path, schema: Path) -> None:
+    told = run("compare", numbers, "--qi", "all", "--methods", "mdav,mondrian", "--k", "3")
+    assert told.code == 0, told.err
+    assert "IL: squared error" in told.out
+    mixed = run("compare", ward, "--schema", schema, "--methods", "mondrian", "--k", "3")
+    assert "IL: squared error" not in mixed.out
