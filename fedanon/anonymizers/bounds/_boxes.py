@@ -1,5 +1,5 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-incomplete-defs
-"""Boxes of k records that lose less than their prices add up to, by branch and bound.
+"""BoxPricing of k records that lose less than their prices add up to, by branch and bound.
 
 A group of k records costs k times the loss of its cell. The search is over boxes: a box holds at least its root, and
 the best group inside takes the k - 1 other records of largest prices. Extending the box only raises its loss.
@@ -48,11 +48,11 @@ def _inside(losses, prices, rows, loss, k, chosen):
 
 
 @njit(cache=True)
-def _best_box(costs, root, rows, pair, prices, own, k, limit, nodes, group):
+def _best_box(costs, root, rows, pair, floor, prices, own, k, limit, nodes, group):
     """The least reduced cost of a group of the root and k - 1 of ``rows``, if below ``limit``: bound, whether found.
 
     Depth first: a box is extended by each candidate outside, the least loss first; those tried are left out after. The
-    bound holds also where the number of nodes is used up.
+    bound holds also where the number of nodes is used up. No group with a candidate loses less than its ``floor``.
     """
     q, count = costs.points.shape[1], rows.shape[0]
     who, loss = np.empty((k, count), np.int64), np.empty((k, count))
@@ -60,7 +60,7 @@ def _best_box(costs, root, rows, pair, prices, own, k, limit, nodes, group):
     left, at, here = np.zeros(k, np.int64), np.zeros(k, np.int64), np.zeros(k)
     largest, chosen = np.empty(k), np.empty(k - 1, np.int64)
     low[0], high[0] = costs.points[root], costs.points[root]
-    who[0], loss[0], left[0] = np.arange(count), pair, count
+    who[0], loss[0], left[0] = np.arange(count), np.maximum(pair, floor), count
     best, least_open, found, used, depth, fresh = limit, np.inf, False, 0, 0, True
     while depth >= 0:
         if fresh:
@@ -104,8 +104,8 @@ def _best_box(costs, root, rows, pair, prices, own, k, limit, nodes, group):
             # candidates tried before are out, unless they lie in the box by now and so come for free
             other = who[depth, b]
             total = _loss_with(costs, low[depth + 1], high[depth + 1], rows[other], most)
-            if total < most and (b >= a or total <= here[depth + 1]):
-                who[depth + 1, kept], loss[depth + 1, kept] = other, max(total, here[depth + 1])
+            if max(total, floor[other]) < most and (b >= a or total <= here[depth + 1]):
+                who[depth + 1, kept], loss[depth + 1, kept] = other, max(total, here[depth + 1], floor[other])
                 kept += 1
         left[depth + 1] = kept
         depth += 1
@@ -154,12 +154,12 @@ def _bound_from(losses, prices, who, a, inside, k, own, largest):
 
 
 @njit(cache=True)
-def _candidates(costs, root, count, limit, rows, losses):
-    """The records before ``count`` whose box with the root loses less than ``limit``; how many."""
+def _candidates(costs, root, count, limit, least, rows, losses):
+    """The records before ``count`` that can be in a group with the root that loses less than ``limit``; how many."""
     found = 0
     here = costs.points[root]
     for v in range(count):
-        if v != root:
+        if v != root and least[v] < limit:
             loss = _loss_with(costs, here, here, v, limit)
             if loss < limit:
                 rows[found], losses[found] = v, loss
@@ -168,22 +168,35 @@ def _candidates(costs, root, count, limit, rows, losses):
 
 
 @njit(cache=True)
-def price_boxes(costs, prices, k, begin, end, slack, nodes, low, groups):
+def price_boxes(costs, prices, least, k, begin, end, slack, nodes, low, groups):
     """The least reduced costs of the groups with roots ``begin`` to ``end``, into ``low``; number of ``groups`` found.
 
     Records are sorted by their prices and a root has the largest of its group, so its cell loses less than that price.
+    ``least`` is the loss of the smallest box around each record, from below: no group with the record loses less.
     """
     n = prices.shape[0]
     rows, losses = np.empty(n, np.int64), np.empty(n)
     found_groups = 0
     for root in range(begin, end):
         low[root] = -slack
-        count = _candidates(costs, root, root, prices[root], rows, losses)
+        if least[root] >= prices[root]:
+            continue
+        count = _candidates(costs, root, root, prices[root], least, rows, losses)
         if count < k - 1:
             continue
         mine = rows[:count].copy()
         bound, found = _best_box(
-            costs, root, mine, losses[:count], prices[mine], prices[root], k, -slack, nodes, groups[found_groups]
+            costs,
+            root,
+            mine,
+            losses[:count],
+            np.maximum(least[mine], least[root]),
+            prices[mine],
+            prices[root],
+            k,
+            -slack,
+            nodes,
+            groups[found_groups],
         )
         low[root] = min(bound, -slack)
         found_groups += found
@@ -194,13 +207,13 @@ def price_boxes(costs, prices, k, begin, end, slack, nodes, low, groups):
 def near_boxes(costs, prices, near, nodes, groups, value):
     """For every record a group of k with it and near records that costs little; its reduced cost per member."""
     k = groups.shape[1]
-    losses = np.empty(near.shape[1])
+    losses, floor = np.empty(near.shape[1]), np.zeros(near.shape[1])
     for record in range(near.shape[0]):
         here = costs.points[record]
         for a in range(near.shape[1]):
             losses[a] = _loss_with(costs, here, here, near[record, a], np.inf)
         mine = near[record].astype(np.int64)
-        _best_box(costs, record, mine, losses, prices[mine], prices[record], k, np.inf, nodes, groups[record])
+        _best_box(costs, record, mine, losses, floor, prices[mine], prices[record], k, np.inf, nodes, groups[record])
         value[record] = _reduced_cost(costs, prices, groups[record]) / k
 
 
@@ -233,11 +246,12 @@ def smallest_boxes(costs, most, k, begin, end, nodes, low):
     rows, losses, none = np.empty(n, np.int64), np.empty(n), np.zeros(n)
     group = np.empty(k, np.int64)
     for record in range(begin, end):
-        count = _candidates(costs, record, n, most[record], rows, losses)
+        count = _candidates(costs, record, n, most[record], none, rows, losses)
         low[record] = most[record]
         if count >= k - 1:
             limit = k * most[record]
-            bound, _ = _best_box(costs, record, rows[:count].copy(), losses[:count], none, 0.0, k, limit, nodes, group)
+            mine = rows[:count].copy()
+            bound, _ = _best_box(costs, record, mine, losses[:count], none[:count], none, 0.0, k, limit, nodes, group)
             low[record] = bound / k
 
 

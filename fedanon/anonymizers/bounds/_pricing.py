@@ -222,3 +222,41 @@ def near_groups(points, prices, near, center, steps, groups, value):
             value[record] = cost / k
             groups[record] = who
             center[record] = mean
+
+
+@njit(cache=True)
+def extend_groups(points, prices, near, members, largest, groups, sizes, reduced):
+    """Larger groups: each of ``members`` takes in the near record that costs least beyond its price, again and again.
+
+    One row of ``groups`` for every group and size up to ``largest``; returns how many, some fewer where none is near.
+    """
+    k, p = members.shape[1], points.shape[1]
+    mean = np.empty(p)
+    count = 0
+    for j in range(members.shape[0]):
+        group = np.full(largest, -1, np.int64)
+        group[:k] = members[j]
+        mean[:] = 0.0
+        for i in group[:k]:
+            for c in range(p):
+                mean[c] += points[i, c] / k
+        cost = 0.0
+        for i in group[:k]:
+            cost += _squared(points[i], mean) - prices[i]
+        for size in range(k, largest):
+            best, least = -1, np.inf
+            for i in group[:k]:
+                for v in near[i, : 2 * largest]:
+                    added = _squared(points[v], mean) * size / (size + 1.0) - prices[v]
+                    if added < least and not np.any(group[:size] == v):
+                        best, least = v, added
+            if best < 0:
+                break
+            for c in range(p):
+                mean[c] += (points[best, c] - mean[c]) / (size + 1.0)
+            group[size] = best
+            cost += least
+            groups[count] = group
+            sizes[count], reduced[count] = size + 1, cost
+            count += 1
+    return count

@@ -11,7 +11,7 @@ import numpy as np
 from fedanon.anonymizers import progress
 from fedanon.anonymizers.anneal.problem import ncp_costs, neighbors
 from fedanon.anonymizers.bounds.generation import Generation, Pricing, generate
-from fedanon.anonymizers.bounds.ncp import Boxes
+from fedanon.anonymizers.bounds.ncp import BoxPricing
 from fedanon.anonymizers.bounds.sse import SquaredErrors
 from fedanon.anonymizers.microaggregation.base import standardized
 from fedanon.data.spans import points
@@ -127,4 +127,4 @@ def _boxes(table: Table, k: int, deadline: float) -> tuple[Pricing, float]:
     near = neighbors(ncp_costs(table, table.distinct.first_rows, 0), table.distinct, k, np.random.default_rng(0))
     rows = np.empty((len(table), min(max(NEAR, 3 * k), len(table) - 1)), dtype=np.int64)
     near_rows(near.near, near.kind, near.first, rows)
-    return Boxes(records, rows, k, deadline), 1.0 / table.codes.size
+    return BoxPricing(records, rows, k, deadline), 1.0 / table.codes.size

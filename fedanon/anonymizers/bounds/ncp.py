@@ -19,7 +19,7 @@ from fedanon.types import AnyArray, FloatArray, IndexArray
 
 
 @dataclass
-class Boxes:
+class BoxPricing:
     """Groups of k records in cells; see :class:`~fedanon.anonymizers.bounds.generation.Pricing`.
 
     Parameters
@@ -79,13 +79,14 @@ class Boxes:
 class BoxSearch:
     """See :class:`~fedanon.anonymizers.bounds.generation.Search`."""
 
-    def __init__(self, pricing: Boxes, prices: FloatArray) -> None:
+    def __init__(self, pricing: BoxPricing, prices: FloatArray) -> None:
         self.order = np.argsort(prices, kind="stable")
         self.low = np.zeros(len(prices))
         self._pricing = pricing
         records = pricing.records
         self._records = records._replace(points=np.ascontiguousarray(records.points[self.order]))
         self._prices = prices[self.order]
+        self._least = pricing.start[self.order]
 
     def price(self, begin: int, end: int, slack: float) -> IndexArray:
         """Groups with roots ``begin`` to ``end``."""
@@ -93,5 +94,5 @@ class BoxSearch:
 
         k, nodes = self._pricing.k, self._pricing.nodes
         groups = np.empty((end - begin + 1, k), dtype=np.int64)
-        found = price_boxes(self._records, self._prices, k, begin, end, slack, nodes, self.low, groups)
+        found = price_boxes(self._records, self._prices, self._least, k, begin, end, slack, nodes, self.low, groups)
         return groups[:found]

@@ -62,6 +62,18 @@ class SquaredErrors:
         near_groups(self.points, prices, self._nearest[0], self.center, 4, groups, value)
         return groups if prices is self.start else groups[value < 0]
 
+    def extend(self, members: IndexArray, prices: FloatArray, below: float) -> list[IndexArray]:
+        """Larger groups that grow from these and whose reduced cost is below ``below``."""
+        from fedanon.anonymizers.bounds._pricing import extend_groups
+
+        largest = 2 * self.k - 1
+        room = len(members) * (self.k - 1)
+        groups, sizes = np.empty((room, largest), dtype=np.int64), np.empty(room, dtype=np.int64)
+        reduced = np.empty(room)
+        count = extend_groups(self.points, prices, self._nearest[0], members, largest, groups, sizes, reduced)
+        kept = np.flatnonzero(reduced[:count] < below)
+        return [np.sort(groups[j, : sizes[j]]) for j in kept]
+
     def sort(self, prices: FloatArray) -> RootSearch:
         """Branch and bound over the lightest cliques."""
         return RootSearch(self, prices)
