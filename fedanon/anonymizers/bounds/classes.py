@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from fedanon.anonymizers.bounds._boxes import near_rows
 from fedanon.anonymizers.bounds.generation import Pricing, generate
 from fedanon.anonymizers.bounds.ncp import BoxPricing
 from fedanon.anonymizers.bounds.sse import SquaredErrors
@@ -34,6 +33,7 @@ def cheap_classes(problem: Any, cost: float, seconds: float | None) -> list[Inde
     problem : :class:`~fedanon.anonymizers.anneal.problem.Problem`; its records are in the order of the classes.
     """
     from fedanon.anonymizers.anneal._costs import SseCosts
+    from fedanon.anonymizers.bounds._boxes import near_rows
 
     deadline = np.inf if seconds is None else time.perf_counter() + seconds
     points, k = problem.costs.points, problem.k

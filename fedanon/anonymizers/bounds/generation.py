@@ -41,8 +41,8 @@ CLOSE = 1e-5
 STEPS, PACE, SLOWEST = 2000, 0.1, 0.005
 #: roots per call of a kernel, so that the clock is read and an interrupt answered
 ROOTS = 64
-#: a search cut short is given more nodes once it finds fewer new groups than this share of the records
-FRESH = 0.05
+#: a search cut short is given more nodes, up to so many, once it finds fewer new groups than this share of the records
+FRESH, MOST_NODES = 0.05, 10**9
 #: what rounding may have added to a bound, as a share of it
 ROUNDING = 1e-9
 
@@ -129,7 +129,7 @@ def generate(
         state.bound = max(state.bound, float((state.prices.sum() - short) * (1 - ROUNDING)))
         added = _add(state, seen, np.concatenate([groups, pricing.quick(state.prices)]))
         if added < FRESH * state.n and short > CLOSE * state.pool_value:
-            pricing.nodes *= 4
+            pricing.nodes = min(4 * pricing.nodes, MOST_NODES)
         if state.pool_value - state.bound <= CLOSE * state.pool_value and pace <= SLOWEST:
             state.ended = True
             break
