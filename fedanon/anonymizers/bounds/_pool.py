@@ -43,7 +43,7 @@ def ascend(members, cost, scale, prices, steps, first, last):
             kept += 1
         pace = first * (last / first) ** (step / steps)
         for i in range(n):
-            slope[i] = 0.5 * slope[i] + 0.5 * (1.0 - covered[i])
+            slope[i] = 0.5 * slope[i] + 0.5 * max(1.0 - covered[i], -1.0)  # many equal records may choose one
             prices[i] += pace * slope[i] * max(scale[i], abs(prices[i]))
     return mean / kept, best
 
