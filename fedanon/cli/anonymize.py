@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from fedanon.cli import options
 from fedanon.cli.audit import AuditFile, audited
-from fedanon.cli.output import console, print_conclusion, print_json, print_table, tell_progress
+from fedanon.cli.bound import with_bound
+from fedanon.cli.output import console, print_conclusion, print_json, print_table, search_progress
 from fedanon.cli.publishing import PublishingSource, takes_publishing_source, written_lines
 from fedanon.cli.runs import describe_run, make_anonymizer, run
 from fedanon.cli.series import Previous, StartsSeries, earlier_files, open_series, series_lines
@@ -26,6 +27,12 @@ if TYPE_CHECKING:
     from fedanon.release.release import Release
 
 
+ProvenFor = Annotated[
+    float | None,
+    typer.Option("--bound", help="Also prove, for so many seconds, how little any partition could lose.", min=0),
+]
+
+
 @takes_publishing_source
 def anonymize(
     source: PublishingSource,
@@ -36,6 +43,7 @@ def anonymize(
     seed: options.Seed = 0,
     series: StartsSeries = False,
     previous: Previous = None,
+    bound: ProvenFor = None,
     audit: AuditFile = None,
     as_json: options.Json = False,
 ) -> None:
@@ -52,6 +60,8 @@ def anonymize(
     method = method or "mondrian"
     k, more = asked_of_classes(k, require)
     anonymizer = make_anonymizer(method, k, {**options.parse_settings(settings), **more})
+    if bound is not None and (series or previous):
+        raise ConfigError("--bound is about one release; leave it out for a series.")
     with audited(audit, "anonymize") as entry, open_series(source, series, previous or []) as earlier:
         entry |= {"method": method, "parameters": asdict(anonymizer), "seed": seed}
         table, dialect, columns = _read(source, anonymizer, streamed=earlier is None)
@@ -62,6 +72,9 @@ def anonymize(
                 step, seconds = earlier.release(anonymizer, table, seed)
                 release, table = step.release, step.table
                 result = describe_run(anonymizer, table, release, seed, seconds)
+        if bound is not None:
+            release, facts = with_bound(release, table, anonymizer, result, bound)
+            result |= facts
         conclusion = conclude_release(release, table, columns)
         entry |= logged(release, result) | {"conclusion": conclusion.level}
         if changed_columns(table.schema):
@@ -182,32 +195,3 @@ FILE_FACTS = ("read_as", "row_order", "changes", "row_key", "table", "changed_co
 def _numbers(result: dict[str, Any]) -> list[tuple[str, Any]]:
     skipped = {"method", "claim", "counted", "notes", "parameters", "output", "version", "n", *FILE_FACTS}
     return [(name, value) for name, value in result.items() if name not in skipped]
-
-
-# ---- A bar for methods that search ---------------------------------------------------------------
-
-
-@contextmanager
-def search_progress() -> Iterator[None]:
-    """Show the progress of a search inside the block, if there is one; Ctrl-C ends it with the best found so far."""
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-    from fedanon.anonymizers.progress import watching
-
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    bar = Progress(*columns, console=console(stderr=True), transient=True)
-    task = bar.add_task("searching", total=1.0)
-
-    def show(share: float, loss: float) -> bool:
-        bar.start()  # only now: a method that does not search leaves no trace on the screen
-        text = "searching" if math.isnan(loss) else f"loss {loss:.4f}"
-        bar.update(task, completed=share, description=text)
-        tell_progress(share, text)
-        return True
-
-    try:
-        with watching(show):
-            yield
-    finally:
-        if bar.live.is_started:
-            bar.stop()

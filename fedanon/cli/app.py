@@ -11,6 +11,7 @@ from fedanon.cli import (
     anonymize,
     attack,
     audit,
+    bound,
     check,
     compare,
     experiment,
@@ -56,6 +57,7 @@ def _root(
 
 
 app.command("anonymize")(anonymize.anonymize)
+app.command("bound")(bound.bound)
 app.command("check")(check.check)
 app.command("verify")(verify.verify)
 app.command("attack")(attack.attack)

@@ -63,8 +63,9 @@ def compare(
         hashes = {"data_sha256": table.sha256, "schema_sha256": table.schema.sha256}
         print_json({"n": len(table), "seed": seed, **hashes, "results": results, "failures": failures})
         return
-    rows = [[result[key] for key, _ in COLUMNS] for result in results]
-    print_table(f"{len(table):,} rows, {len(table.columns)} quasi-identifiers", [title for _, title in COLUMNS], rows)
+    columns = _columns(table)
+    rows = [[result[key] for key, _ in columns] for result in results]
+    print_table(f"{len(table):,} rows, {len(table.columns)} quasi-identifiers", [title for _, title in columns], rows)
     out = console()
     for failure in failures:
         out.print(f"Not run: {failure['method']}: {failure['reason']}")
@@ -72,8 +73,20 @@ def compare(
         "NCP: information lost, from the original values (0 to 1). linked: share of records an attacker who knows"
     )
     out.print("all quasi-identifiers links back to the right person. true cells: published cells that are not false.")
+    if ("il", "IL (%)") in columns:
+        out.print("IL: squared error over the total variation, in per cent; methods that publish means aim at it.")
     if plot is not None:
         out.print(f"Plot: {plot}")
+
+
+def _columns(table: Table) -> list[tuple[str, str]]:
+    """What is shown of a run; where all quasi-identifiers are numbers, also the loss of means."""
+    from fedanon.anonymizers.bounds.bound import choose_objective
+
+    columns = list(COLUMNS)
+    if choose_objective(table) == "sse":
+        columns.insert(columns.index(("ncp", "NCP")) + 1, ("il", "IL (%)"))
+    return columns
 
 
 def _ks(text: str) -> list[int]:

@@ -6,7 +6,8 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -118,3 +119,29 @@ def _jsonable(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
+
+
+@contextmanager
+def search_progress(verb: str = "searching", found: str = "loss") -> Iterator[None]:
+    """Show the progress of a search inside the block, if there is one; Ctrl-C ends it with the best found so far."""
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    from fedanon.anonymizers.progress import watching
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    bar = Progress(*columns, console=console(stderr=True), transient=True)
+    task = bar.add_task(verb, total=1.0)
+
+    def show(share: float, loss: float) -> bool:
+        bar.start()  # only now: a method that does not search leaves no trace on the screen
+        text = verb if math.isnan(loss) else f"{found} {loss:.4f}"
+        bar.update(task, completed=share, description=text)
+        tell_progress(share, text)
+        return True
+
+    try:
+        with watching(show):
+            yield
+    finally:
+        if bar.live.is_started:
+            bar.stop()

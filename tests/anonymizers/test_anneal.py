@@ -148,7 +148,7 @@ def test_parts_of_the_work_are_reported_as_such() -> None:
 def test_blocks_find_most_of_the_nearest(adult: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     from fedanon.anonymizers.anneal import problem as module
 
-    costs = module._ncp_costs(adult, adult.distinct.first_rows, 0)
+    costs = module.ncp_costs(adult, adult.distinct.first_rows, 0)
     exact = neighbors(costs, adult.distinct, 3, np.random.default_rng(0))
     monkeypatch.setattr(module, "BLOCK", 200)
     blocks = neighbors(costs, adult.distinct, 3, np.random.default_rng(0))

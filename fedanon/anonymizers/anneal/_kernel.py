@@ -350,3 +350,12 @@ def settle(costs, classes, labels):
             recount(costs, classes, group)
     classes.free[-1] = free
     return np.sum(classes.cost)
+
+
+@njit(cache=True)
+def class_cost(costs, classes, members):
+    """Cost of one class; what was in the first class before is lost."""
+    classes.size[0] = members.shape[0]
+    classes.member[0, : members.shape[0]] = members
+    recount(costs, classes, 0)
+    return classes.cost[0]

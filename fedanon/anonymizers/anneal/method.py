@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -21,7 +21,7 @@ from fedanon.errors import ConfigError
 from fedanon.fields import parameter
 from fedanon.privacy.models.k_anonymity import KAnonymity
 from fedanon.release.recoding import NearestGroup
-from fedanon.types import IntArray, Rng
+from fedanon.types import IndexArray, IntArray, Rng
 
 #: chosen on Tarragona, Census and one part of Adult
 COOLING = {"ncp": Cooling(0.4, 0.015, 0.05), "sse": Cooling(0.3, 0.04, 0.02)}
@@ -29,6 +29,8 @@ COOLING = {"ncp": Cooling(0.4, 0.015, 0.05), "sse": Cooling(0.3, 0.04, 0.02)}
 MILD = 0.12
 #: shares of the budget where runs are joined: all independent runs, each milder run, each joining
 INDEPENDENT, MILDER, JOINING = 0.55, (0.15, 0.15), 0.05
+#: shares of the time where classes are priced: all runs, pricing, the last joining
+SEARCHING, PRICING, JOINING_PRICED = 0.4, 0.15, 0.35
 
 
 @ANONYMIZERS.register("anneal")
@@ -58,8 +60,14 @@ class Anneal(KAnonymizer):
     restarts: int = parameter(1, help="independent runs that share the budget; the best is kept", at_least=1)
     recombine: bool = parameter(False, help="join the classes of all restarts and continue from there (needs scipy)")
 
+    pricing: bool = parameter(
+        False, help="with recombine: also join classes that column generation prices; best for k up to 5"
+    )
+
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.pricing and not self.recombine:
+            raise ConfigError("The 'pricing' parameter of Anneal needs recombine=true.")
         if self.recombine and self.restarts < 2:
             raise ConfigError(f"The 'recombine' parameter of Anneal needs restarts >= 2. Got {self.restarts} instead.")
         if self.objective == "sse":
@@ -115,12 +123,22 @@ class Anneal(KAnonymizer):
                 mild = self._cooling()._replace(hot=MILD)
                 runs.append(run(problem, self._pace(problem, share, prepared), mild, rng))
             used += share
-        return self._join(problem, runs), runs
+        return self._join(problem, runs, self._priced(problem, runs)), runs
 
-    def _join(self, problem: Problem, runs: list[SearchRun]) -> IntArray:
-        """The best partition from the classes of all runs; that of the best run if the time is not enough."""
-        seconds = None if self.iterations is not None else JOINING * self.seconds
-        joined = recombine(problem, [found.labels for found in runs], seconds)
+    def _priced(self, problem: Problem, runs: list[SearchRun]) -> list[IndexArray]:
+        """Classes that column generation prices low; rules beyond k are not priced."""
+        if not self.pricing or runs[-1].stopped or problem.rules:
+            return []
+        from fedanon.anonymizers.bounds.classes import cheap_classes
+
+        seconds = None if self.iterations is not None else PRICING * self.seconds
+        return cheap_classes(problem, min(found.cost for found in runs), seconds)
+
+    def _join(self, problem: Problem, runs: list[SearchRun], more: Sequence[IndexArray] = ()) -> IntArray:
+        """The best partition from the classes of all runs and more; that of the best run if time is not enough."""
+        share = JOINING_PRICED if more else JOINING
+        seconds = None if self.iterations is not None else share * self.seconds
+        joined = recombine(problem, [found.labels for found in runs], seconds, more)
         return _best_of(runs) if joined is None else joined
 
     def _runs(self, problem: Problem, rng: Rng, prepared: float, share: float) -> list[SearchRun]:
@@ -144,7 +162,8 @@ class Anneal(KAnonymizer):
         """
         searching = INDEPENDENT + sum(MILDER) if self.recombine else 1.0
         trials = None if self.iterations is None else int(self.iterations * share / searching)
-        return pace(problem.n, self.seconds * share, trials, prepared * share)
+        time_share = share * SEARCHING / searching if self.pricing else share
+        return pace(problem.n, self.seconds * time_share, trials, prepared * share)
 
 
 def _best_of(runs: list[SearchRun]) -> IntArray:

@@ -101,8 +101,8 @@ def _ncp_problem(table: Table, k: int, rng: Rng) -> tuple[Any, Any, AnyArray, fl
     """Least normalized certainty penalty, from top-down greedy classes."""
     from fedanon.anonymizers.clustering._kernel import top_down_greedy
 
-    costs = _ncp_costs(table, table.distinct.order, len(table) // k + 1)
-    near = neighbors(_ncp_costs(table, table.distinct.first_rows, 0), table.distinct, k, rng)
+    costs = ncp_costs(table, table.distinct.order, len(table) // k + 1)
+    near = neighbors(ncp_costs(table, table.distinct.first_rows, 0), table.distinct, k, rng)
     start = top_down_greedy(costs.spans, costs.codes, k, rng.random(len(table)))
     # a record that leaves a cell gains that much for each of about k others
     near = near._replace(scale=k * near.scale)
@@ -116,7 +116,7 @@ def _sse_costs(table: Table, rows: AnyArray, classes: int) -> Any:
     return SseCosts(np.ascontiguousarray(z[rows]), np.zeros((classes, z.shape[1])))
 
 
-def _ncp_costs(table: Table, rows: AnyArray, classes: int) -> Any:
+def ncp_costs(table: Table, rows: AnyArray, classes: int) -> Any:
     from fedanon.anonymizers.anneal._costs import NcpCosts
 
     numeric = np.array([column.values is not None for column in table.columns])

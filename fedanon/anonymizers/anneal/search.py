@@ -174,8 +174,10 @@ def run(problem: Problem, budget: Pace, cooling: Cooling, rng: Rng) -> SearchRun
 NODES = 1000
 
 
-def recombine(problem: Problem, found: Sequence[IntArray], seconds: float | None) -> IntArray | None:
-    r"""Solve set partitioning over all classes of ``found``; returns None if the time is too short.
+def recombine(
+    problem: Problem, found: Sequence[IntArray], seconds: float | None, more: Sequence[IndexArray] = ()
+) -> IntArray | None:
+    r"""Solve set partitioning over all classes of ``found`` and ``more``; returns None if the time is too short.
 
     .. math:: \min \sum_j c_j x_j \quad \text{so that} \quad \sum_{j \ni i} x_j = 1 \text{ for every record } i
 
@@ -188,7 +190,7 @@ def recombine(problem: Problem, found: Sequence[IntArray], seconds: float | None
     except ImportError:
         raise ConfigError("The 'recombine' parameter of Anneal needs scipy: pip install 'fedanon[harness]'.") from None
 
-    classes, costs = _pool(problem, found)
+    classes, costs = _pool(problem, found, more)
     entry = np.concatenate(classes)
     column_ends = np.concatenate([[0], np.cumsum([len(c) for c in classes])])
     cover = csc_array((np.ones(len(entry)), entry, column_ends), shape=(problem.n, len(classes)))
@@ -208,9 +210,11 @@ def recombine(problem: Problem, found: Sequence[IntArray], seconds: float | None
     return labels
 
 
-def _pool(problem: Problem, found: Sequence[IntArray]) -> tuple[list[IndexArray], FloatArray]:
-    """The distinct classes of several partitions, and their costs."""
-    from fedanon.anonymizers.anneal._kernel import settle
+def _pool(
+    problem: Problem, found: Sequence[IntArray], more: Sequence[IndexArray]
+) -> tuple[list[IndexArray], FloatArray]:
+    """The distinct classes of several partitions and those in ``more``, and their costs."""
+    from fedanon.anonymizers.anneal._kernel import class_cost, settle
 
     room = problem.classes()
     classes: dict[bytes, IndexArray] = {}
@@ -223,4 +227,9 @@ def _pool(problem: Problem, found: Sequence[IntArray]) -> tuple[list[IndexArray]
             if key not in classes:
                 classes[key] = members
                 costs.append(room.cost[number])
+    for members in more:
+        key = members.tobytes()
+        if key not in classes:
+            classes[key] = members
+            costs.append(class_cost(problem.costs, room, members))
     return list(classes.values()), np.array(costs)

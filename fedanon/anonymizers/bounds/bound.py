@@ -1,0 +1,130 @@
+"""The least loss that any release of a table at k can have, from below, and how far a given loss is from it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from fedanon.anonymizers import progress
+from fedanon.anonymizers.anneal.problem import ncp_costs, neighbors
+from fedanon.anonymizers.bounds.generation import Generation, Pricing, generate
+from fedanon.anonymizers.bounds.ncp import BoxPricing
+from fedanon.anonymizers.bounds.sse import SquaredErrors
+from fedanon.anonymizers.microaggregation.base import standardized
+from fedanon.data.spans import points
+from fedanon.data.table import Table
+from fedanon.errors import ConfigError, InfeasibleError
+
+Objective = Literal["ncp", "sse"]
+
+#: near records of a record among which boxes are tried quickly
+NEAR = 30
+#: share of the time that the smallest boxes may take
+BOXES = 0.4
+#: nodes of an exact search per root, at first: many up to this k, where it is quick, else few
+MANY, FEW, QUICK = 3000, 20, 6
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What was proved.
+
+    Parameters
+    ----------
+    objective : ``ncp``, or ``sse`` for the information loss of numeric columns.
+    k, n : records per class at least, and records.
+    bound : no partition into classes of k records loses less (NCP as a share, IL in per cent).
+    limit : about what this kind of bound could reach with more time; not proved.
+    ended : whether the bound is within 1e-5 of that.
+    seconds : wall time.
+
+    Example
+    -------
+    >>> Bound("ncp", 5, 100, 0.08, 0.081, False, 1.0).gap(0.1)
+    0.25
+    """
+
+    objective: Objective
+    k: int
+    n: int
+    bound: float
+    limit: float
+    ended: bool
+    seconds: float
+
+    def gap(self, loss: float) -> float:
+        """How much more is lost than the bound, as a share of the bound: the most that anybody could still gain."""
+        if self.bound > 0:
+            return loss / self.bound - 1
+        return 0.0 if loss <= 0 else float("inf")
+
+    def to_dict(self) -> dict[str, Any]:
+        """For a manifest or JSON."""
+        return asdict(self)
+
+
+def choose_objective(table: Table) -> Objective:
+    """``sse`` where every quasi-identifier is a number and none is missing, else ``ncp``."""
+    numeric = all(column.values is not None and not column.has_missing for column in table.columns)
+    return "sse" if numeric else "ncp"
+
+
+def lower_bound(table: Table, k: int, *, objective: Objective | None = None, seconds: float = 60.0) -> Bound:
+    """The least loss of any partition of the table's records into classes of at least k, proved from below.
+
+    The bound is valid whenever it is stopped: by its time, by a watcher (:mod:`fedanon.anonymizers.progress`), or by
+    the user. It counts records; classes of k *people* who own several records can only lose more.
+
+    Parameters
+    ----------
+    objective : ``sse`` bounds the information loss of published means, ``ncp`` that of cells; by default ``sse`` for
+        tables whose quasi-identifiers are all numbers.
+    seconds : wall time; kernels that must be compiled first are part of it.
+    """
+    began = time.perf_counter()
+    chosen = objective or choose_objective(table)
+    _refuse(table, k, chosen)
+    if k == 1:
+        return Bound(chosen, k, len(table), 0.0, 0.0, True, time.perf_counter() - began)
+    pricing, unit = _squared_errors(table, k) if chosen == "sse" else _boxes(table, k, began + BOXES * seconds)
+    best = [0.0]
+
+    def listen(bound: float) -> bool:
+        best[0] = bound
+        used = (time.perf_counter() - began) / seconds if seconds > 0 else 1.0
+        return progress.report(min(used, 1.0), bound * unit)
+
+    try:
+        state: Generation | None = generate(pricing, began + seconds, listen)
+    except KeyboardInterrupt:
+        state = None
+    bound, limit, ended = (best[0], np.inf, False) if state is None else (state.bound, state.pool_value, state.ended)
+    return Bound(chosen, k, len(table), bound * unit, float(limit * unit), ended, time.perf_counter() - began)
+
+
+def _refuse(table: Table, k: int, objective: Objective) -> None:
+    if k < 1:
+        raise ConfigError(f"k must be at least 1. Got {k} instead.")
+    if len(table) < k:
+        raise InfeasibleError(f"A table of {len(table)} records has no class of k = {k}; choose a smaller k.")
+    if objective == "sse" and choose_objective(table) != "sse":
+        raise ConfigError("The objective 'sse' needs numeric quasi-identifiers without missing values; take 'ncp'.")
+
+
+def _squared_errors(table: Table, k: int) -> tuple[Pricing, float]:
+    values = np.ascontiguousarray(standardized(points(table)[table.distinct.order]))
+    squares = float(np.square(values).sum())
+    return SquaredErrors(values, k, MANY if k <= QUICK else FEW), 100.0 / squares if squares else 0.0
+
+
+def _boxes(table: Table, k: int, deadline: float) -> tuple[Pricing, float]:
+    from fedanon.anonymizers.bounds._boxes import near_rows
+
+    records = ncp_costs(table, table.distinct.order, 0)
+    near = neighbors(ncp_costs(table, table.distinct.first_rows, 0), table.distinct, k, np.random.default_rng(0))
+    rows = np.empty((len(table), min(max(NEAR, 3 * k), len(table) - 1)), dtype=np.int64)
+    near_rows(near.near, near.kind, near.first, rows)
+    return BoxPricing(records, rows, k, deadline), 1.0 / table.codes.size

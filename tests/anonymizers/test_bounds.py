@@ -1,0 +1,198 @@
+"""Lower bounds: never above the optimum, near it where they must be, and above what was proved before."""
+
+from __future__ import annotations
+
+import time
+from functools import cache
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fedanon.anonymizers import progress
+from fedanon.anonymizers.anneal.method import Anneal
+from fedanon.anonymizers.anneal.problem import ncp_costs
+from fedanon.anonymizers.bounds._boxes import group_costs
+from fedanon.anonymizers.bounds._pool import shortfall
+from fedanon.anonymizers.bounds.bound import Bound, lower_bound
+from fedanon.anonymizers.bounds.generation import generate
+from fedanon.anonymizers.bounds.sse import SquaredErrors
+from fedanon.anonymizers.microaggregation.base import standardized
+from fedanon.data.spans import points
+from fedanon.datasets import load
+from fedanon.errors import ConfigError, InfeasibleError
+from fedanon.metrics import il, ncp
+from fedanon.testing.examples import example_table, example_tables
+
+
+def least_cost(n, k, cost):
+    """The optimum over all partitions of n records into classes of at least k, by dynamic programming."""
+
+    @cache
+    def best(left):
+        if not left:
+            return 0.0
+        first, rest = left[0], left[1:]
+        options = [
+            cost((first, *more)) + best(tuple(r for r in rest if r not in more))
+            for size in range(k - 1, len(rest) + 1)
+            if len(rest) - size == 0 or len(rest) - size >= k
+            for more in combinations(rest, size)
+        ]
+        return min(options, default=np.inf)
+
+    return best(tuple(range(n)))
+
+
+def squared_error(values):
+    return lambda group: float(np.square(values[list(group)] - values[list(group)].mean(axis=0)).sum())
+
+
+def shape(n):
+    return st.tuples(st.just(n), st.integers(2, max(2, n // 2)), st.integers(0, 10**6))
+
+
+small = st.integers(2, 9).flatmap(shape)
+
+
+@settings(max_examples=60, deadline=None)
+@given(small, st.sampled_from(["even", "heavy", "equal"]), st.sampled_from([1, 10, 3000]))
+def test_squared_errors_are_never_below_the_bound(case, kind, nodes):
+    n, k, seed = case
+    rng = np.random.default_rng(seed)
+    values = {
+        "even": rng.normal(size=(n, 3)),
+        "heavy": rng.standard_cauchy(size=(n, 2)),
+        "equal": rng.integers(0, 2, size=(n, 2)).astype(float),
+    }[kind]
+    state = generate(SquaredErrors(values, k, nodes), time.perf_counter() + 0.3)
+    optimum = least_cost(n, k, squared_error(values))
+    assert state.bound <= optimum * (1 + 1e-12)
+
+
+@settings(max_examples=40, deadline=None)
+@given(small, st.booleans())
+def test_cells_never_lose_less_than_the_bound(case, missing):
+    n, k, seed = case
+    table = example_table(n, seed=seed % 1000, spread=3 if seed % 2 else 40, missing=missing)
+    records = ncp_costs(table, np.arange(n), 0)
+
+    def cost(group):
+        return group_costs(records, np.array([group]))[0]
+
+    optimum = least_cost(n, k, cost) / table.codes.size
+    assert lower_bound(table, k, objective="ncp", seconds=0.3).bound <= optimum * (1 + 1e-12)
+
+
+def test_the_bound_is_the_optimum_of_groups_far_apart():
+    rng = np.random.default_rng(0)
+    values = np.repeat(1000.0 * np.arange(12), 4)[:, None] + rng.normal(size=(48, 3))
+    state = generate(SquaredErrors(values, 4), time.perf_counter() + 20)
+    optimum = sum(squared_error(values)(range(i, i + 4)) for i in range(0, 48, 4))
+    assert state.ended
+    assert state.bound == pytest.approx(optimum, rel=1e-4)
+
+
+def test_the_bound_is_the_linear_program():
+    """Against HiGHS over all groups of k to 2k - 1 records: groups of exactly k are enough."""
+    from scipy.optimize import linprog
+
+    rng = np.random.default_rng(3)
+    values, k = rng.standard_cauchy(size=(14, 2)), 3
+    groups = [group for size in range(k, 2 * k) for group in combinations(range(14), size)]
+    cover = np.zeros((14, len(groups)))
+    for column, group in enumerate(groups):
+        cover[list(group), column] = 1
+    exact = linprog([squared_error(values)(group) for group in groups], A_eq=cover, b_eq=np.ones(14)).fun
+    state = generate(SquaredErrors(values, k), time.perf_counter() + 20)
+    assert exact * (1 - 1e-3) <= state.bound <= exact * (1 + 1e-9)
+
+
+@given(st.lists(st.integers(-50, 0), min_size=1, max_size=7), st.integers(1, 4))  # HiGHS ignores tiny costs
+@settings(deadline=None)
+def test_the_shortfall_is_that_of_the_linear_program(low, k):
+    from scipy.optimize import linprog
+
+    n = len(low)
+    nested = np.tril(np.ones((n, n)))
+    exact = -linprog(np.array(low, dtype=float), A_ub=nested, b_ub=np.arange(1, n + 1) / k, bounds=(0, 1)).fun
+    assert shortfall(np.array(low, dtype=float), k) == pytest.approx(exact, abs=1e-9)
+
+
+@pytest.mark.parametrize("numeric", [True, False])
+def test_no_release_of_the_annealer_loses_less(numeric):
+    for table in example_tables(numeric_only=numeric).values():
+        if len(table) < 4:
+            continue
+        objective = "sse" if numeric else "ncp"
+        release = Anneal(k=2, objective=objective, iterations=20_000).anonymize(table, rng=np.random.default_rng(0))
+        loss = (il if numeric else ncp)(table, release)
+        assert lower_bound(table, 2, objective=objective, seconds=2).bound <= loss * (1 + 1e-9)
+
+
+def test_no_time_leaves_a_bound_all_the_same():
+    table = example_table(40, numeric_only=True)
+    assert 0 < lower_bound(table, 3, seconds=0).bound <= lower_bound(table, 3, seconds=5).bound
+
+
+def test_a_watcher_stops_the_search():
+    with progress.watching(progress.stop):
+        proved = lower_bound(example_table(60, numeric_only=True), 3)
+    assert proved.bound > 0
+    assert not proved.ended
+
+
+def test_bad_requests():
+    table = example_table(6)
+    with pytest.raises(InfeasibleError, match="6 records"):
+        lower_bound(table, 7)
+    with pytest.raises(ConfigError, match="at least 1"):
+        lower_bound(table, 0)
+    with pytest.raises(ConfigError, match="numeric"):
+        lower_bound(table, 2, objective="sse")
+    assert lower_bound(table, 1).bound == 0
+
+
+def test_gap():
+    assert Bound("sse", 3, 9, 0.0, 0.0, True, 0.0).gap(0.0) == 0
+    assert Bound("sse", 3, 9, 0.0, 0.0, True, 0.0).gap(1.0) == np.inf
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "k", "known"),
+    [
+        *(("tarragona", k, known) for k, known in ((3, 13.857), (4, 17.0425), (5, 20.1195))),
+        *(("census", k, known) for k, known in ((3, 4.6455), (4, 6.0015), (5, 7.2085))),
+        *(("eia", k, known) for k, known in ((3, 0.32325), (4, 0.47035), (5, 0.68925))),
+    ],
+)  # an independent column generation with a linear program printed these, rounded
+def test_known_bounds_are_met(name, k, known):
+    proved = lower_bound(load(name), k, seconds=300)
+    assert proved.bound >= known
+    assert proved.limit * 0.999 <= proved.bound
+
+
+def test_values_are_standardized():
+    table = example_table(30, numeric_only=True)
+    z = standardized(points(table))
+    assert np.square(z).sum() == pytest.approx(z.size)
+
+
+@pytest.mark.parametrize("numeric", [True, False])
+def test_pricing_joins_to_no_more_than_the_runs(numeric):
+    table = example_table(90, numeric_only=numeric)
+    asked = {"k": 3, "objective": "sse" if numeric else "ncp", "iterations": 20_000, "restarts": 2, "recombine": True}
+    loss = il if numeric else ncp
+    plain, priced, again = (
+        loss(table, Anneal(**asked, pricing=pricing).anonymize(table, rng=1)) for pricing in (False, True, True)
+    )
+    assert priced <= plain * (1 + 1e-9)
+    assert priced == again
+
+
+def test_pricing_needs_recombination():
+    with pytest.raises(ConfigError, match="recombine"):
+        Anneal(k=3, pricing=True)
