@@ -38,7 +38,7 @@ OTHER_LABEL = -1e6
 
 
 @dataclass(frozen=True, eq=False)
-class Boxes:
+class PossibleAtoms:
     """For every row or leaf, which atoms of each column are possible.
 
     The atoms of a categorical column are its categories, those of a numeric one the pieces between thresholds. One
@@ -47,14 +47,14 @@ class Boxes:
 
     masks: tuple[BoolArray, ...]
 
-    def of(self, rows: IndexArray) -> Boxes:
+    def of(self, rows: IndexArray) -> PossibleAtoms:
         """The boxes of some rows, in this order."""
-        return Boxes(tuple(mask[rows] for mask in self.masks))
+        return PossibleAtoms(tuple(mask[rows] for mask in self.masks))
 
-    def meet(self, other: Boxes) -> Boxes:
+    def meet(self, other: PossibleAtoms) -> PossibleAtoms:
         """What both allow; a column they contradict each other in keeps what was known before."""
         met = [(mine, mine & yours) for mine, yours in zip(self.masks, other.masks, strict=True)]
-        return Boxes(tuple(np.where(both.any(axis=1, keepdims=True), both, mine) for mine, both in met))
+        return PossibleAtoms(tuple(np.where(both.any(axis=1, keepdims=True), both, mine) for mine, both in met))
 
 
 class Atoms:
@@ -107,11 +107,11 @@ class Atoms:
         ends = np.clip(np.concatenate([[0.0], self.edges[column], [1.0]]), 0.0, 1.0)
         return np.asarray(np.maximum(np.diff(ends), 1e-6))
 
-    def everything(self, n_rows: int) -> Boxes:
+    def everything(self, n_rows: int) -> PossibleAtoms:
         """Rows of which nothing is known."""
-        return Boxes(tuple(np.ones((n_rows, size), dtype=bool) for size in self.sizes))
+        return PossibleAtoms(tuple(np.ones((n_rows, size), dtype=bool) for size in self.sizes))
 
-    def leaves(self, tree: Tree) -> Boxes:
+    def leaves(self, tree: Tree) -> PossibleAtoms:
         """What the path to every leaf of a tree allows."""
         low, high = np.full((len(tree), self.width), -np.inf), np.full((len(tree), self.width), np.inf)
         for node in np.flatnonzero(~tree.leaves):
@@ -121,7 +121,7 @@ class Atoms:
             high[tree.left[node], feature] = min(threshold, high[node, feature])
             low[tree.right[node], feature] = max(threshold, low[node, feature])
         low, high = low[tree.leaves], high[tree.leaves]
-        return Boxes(tuple(self._allowed(low, high, column) for column in range(len(self.places))))
+        return PossibleAtoms(tuple(self._allowed(low, high, column) for column in range(len(self.places))))
 
     def _allowed(self, low: FloatArray, high: FloatArray, column: int) -> BoolArray:
         place, edges = self.places[column], self.edges[column]
@@ -134,7 +134,7 @@ class Atoms:
         allowed = np.where(has.any(axis=1, keepdims=True), has, ~lacks)
         return np.where(allowed.any(axis=1, keepdims=True), allowed, True)
 
-    def chances(self, rows: Boxes, labels: IndexArray, leaves: Boxes) -> FloatArray:
+    def chances(self, rows: PossibleAtoms, labels: IndexArray, leaves: PossibleAtoms) -> FloatArray:
         """Chance that a row is in each leaf for what is known of it, columns taken as independent; rows x leaves."""
         found = np.ones((len(labels), len(leaves.masks[0])))
         for mine, allowed, weights in zip(rows.masks, leaves.masks, self.weights, strict=True):
@@ -144,7 +144,7 @@ class Atoms:
             found *= (mass @ allowed.T) / mass.sum(axis=1, keepdims=True)
         return found
 
-    def possible(self, rows: Boxes, leaves: Boxes) -> BoolArray:
+    def possible(self, rows: PossibleAtoms, leaves: PossibleAtoms) -> BoolArray:
         """Which rows can be in which leaves."""
         found = np.ones((len(rows.masks[0]), len(leaves.masks[0])), dtype=bool)
         for mine, allowed in zip(rows.masks, leaves.masks, strict=True):
@@ -152,7 +152,7 @@ class Atoms:
                 found &= (mine.astype(np.float32) @ allowed.T.astype(np.float32)) > 0
         return found
 
-    def draw(self, rows: Boxes, labels: IndexArray, rng: Rng) -> FeatureArray:
+    def draw(self, rows: PossibleAtoms, labels: IndexArray, rng: Rng) -> FeatureArray:
         """A row inside each box, columns drawn one by one, from the attacker's own values where they reach into it."""
         features = np.zeros((len(labels), self.width), dtype=np.float32)
         for column, (mask, place) in enumerate(zip(rows.masks, self.places, strict=True)):
@@ -239,7 +239,7 @@ def rebuild_rows(
     return Rebuilt(points, labels)
 
 
-def _first_rows(sums: LeafSums, atoms: Atoms, n_rows: int) -> tuple[Boxes, IndexArray, IndexArray]:
+def _first_rows(sums: LeafSums, atoms: Atoms, n_rows: int) -> tuple[PossibleAtoms, IndexArray, IndexArray]:
     leaves = atoms.leaves(sums.tree)
     nobody = atoms.everything(2)
     expected = atoms.chances(nobody, np.array([0, 1]), leaves).mean(axis=0)
@@ -275,7 +275,7 @@ class Likeness:
         own[np.arange(len(own)), leaves_of(tree, self.atoms.known)] = 1.0
         return (self._weights @ own).astype(np.float64)
 
-    def complete(self, boxes: Boxes, rng: Rng) -> FeatureArray:
+    def complete(self, boxes: PossibleAtoms, rng: Rng) -> FeatureArray:
         """A row inside each box: the values of an own row that it resembles, where the box allows them."""
         points = self.atoms.known[_drawn(self._weights, rng)]
         drawn, everyone = self.atoms.draw(boxes, self.labels, rng), np.arange(len(self.labels))

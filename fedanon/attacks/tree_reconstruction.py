@@ -21,6 +21,8 @@ from fedanon.attacks.learning import labels_of, model_named
 from fedanon.attacks.row_rebuilding import Atoms, Rebuilt, Solver, rebuild_rows
 from fedanon.attacks.tree_sums import LeafSums, Wire, read_sums
 from fedanon.data import partition
+from fedanon.data.schema import Numeric
+from fedanon.data.spans import cell_bounds
 from fedanon.errors import NotApplicableError
 from fedanon.fields import parameter
 from fedanon.learning.rounds import train_in_process
@@ -235,14 +237,16 @@ class Judge:
 def judge_all(
     judge: Judge, rebuilt: Rebuilt, own: FeatureArray, release: Release, rng: Rng
 ) -> tuple[BoolArray, dict[str, float]]:
-    """Judge the rebuilt rows, two ways to guess, and the rows that the victim's release shows.
+    """Judge the rebuilt rows, two ways to guess, and what the victim's release gives the same attacker.
 
-    Of a release the better of two readings counts: the middle of every cell, or a value drawn from it.
+    Of a release the best of three readings counts: the middle of every cell, a value drawn from it, or the values of
+    the attacker's own rows that fit its cells.
     """
     right, n_rows = judge.right(rebuilt.features), len(judge.truth)
     repeated = own[rng.choice(len(own), n_rows, replace=len(own) < n_rows)]
     encoding = judge.decoder.encoding
-    shown = [judge.right(rows) for rows in (encoding.encode_release(release), encoding.draw_release(release, rng))]
+    readings = encoding.encode_release(release), encoding.draw_release(release, rng)
+    shown = [judge.right(rows) for rows in (*readings, fit_own_rows(judge.decoder, release, own, readings[1], rng))]
     rivals = {
         "marginals": judge.right(judge.marginals(rng)),
         "own_rows": judge.right(repeated),
@@ -252,3 +256,26 @@ def judge_all(
     details |= {"whole_rows": float(right.all(axis=1).mean())}
     details |= {f"whole_rows_of_{name}": float(cells.all(axis=1).mean()) for name, cells in rivals.items()}
     return right, details
+
+
+def fit_own_rows(decoder: Decoder, release: Release, own: FeatureArray, drawn: FeatureArray, rng: Rng) -> FeatureArray:
+    """For every published row the own row that fits most of its cells; values that do not fit are those drawn."""
+    places = decoder.places
+    labels = release.groups.labels[~release.suppressed]
+    weights = decoder.encoding.encode_release(release)
+    fits = []
+    for attribute, place in zip(decoder.encoding.attributes, places, strict=True):
+        if not isinstance(attribute, Numeric):
+            fits.append(weights[:, place] @ own[:, place].T > 0)
+            continue
+        low, high = (ends[labels] for ends in cell_bounds(release.cells[attribute.name], attribute))
+        value = own[:, place.start] * attribute.width + attribute.low
+        slack = 1e-5 * attribute.width  # of float32
+        fits.append((value >= low[:, None] - slack) & (value <= high[:, None] + slack))
+    common = np.sum(fits, axis=0) + rng.random((len(labels), len(own)))
+    best, everyone = common.argmax(axis=1), np.arange(len(labels))
+    rows: FeatureArray = own[best]
+    for fit, place in zip(fits, places, strict=True):
+        outside = ~fit[everyone, best]
+        rows[outside, place] = drawn[outside, place]
+    return rows
