@@ -43,7 +43,7 @@ class GuidedAnonymizer(KAnonymizer):
     """Base of the methods whose classes can be guided by the target."""
 
     guide: Literal["none", "target"] = parameter(
-        "none", help="'target' generalizes least what says most about the schema's target"
+        "none", help="'target' generalizes least what says most about the schema's target", optional=True
     )
 
     def view(self, table: Table) -> Table:
