@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from fedanon.attacks.singling_out import SinglingOut
     from fedanon.attacks.suite import run_attacks, select_attacks
     from fedanon.attacks.tree_leakage import TreeLeakage
+    from fedanon.attacks.tree_reconstruction import TreeReconstruction
     from fedanon.errors import NotApplicableError
 else:
     __getattr__, __dir__ = lazy_exports(
@@ -56,6 +57,7 @@ else:
             "RecordLinkage": "fedanon.attacks.record_linkage",
             "SinglingOut": "fedanon.attacks.singling_out",
             "TreeLeakage": "fedanon.attacks.tree_leakage",
+            "TreeReconstruction": "fedanon.attacks.tree_reconstruction",
             "run_attacks": "fedanon.attacks.suite",
             "select_attacks": "fedanon.attacks.suite",
         },
@@ -86,6 +88,7 @@ __all__ = [
     "RecordLinkage",
     "SinglingOut",
     "TreeLeakage",
+    "TreeReconstruction",
     "run_attacks",
     "select_attacks",
 ]

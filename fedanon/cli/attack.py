@@ -16,8 +16,10 @@ from fedanon.cli.output import console, json_text, print_json, print_table, tell
 from fedanon.cli.runs import make_anonymizer
 from fedanon.cli.series import Previous, known_series
 from fedanon.errors import ConfigError, DataError, PrivacyViolationError
+from fedanon.fields import default_of
 
 if TYPE_CHECKING:
+    from fedanon.anonymizers.base import Anonymizer
     from fedanon.attacks.base import Attack, AttackResult
     from fedanon.attacks.context import AttackContext
     from fedanon.attacks.suite import AttackReport
@@ -202,12 +204,18 @@ def _document(context: AttackContext, report: AttackReport) -> dict[str, Any]:
     return {
         "n": len(context.table),
         "method": None if method is None else method.name,
-        "parameters": {} if method is None else asdict(method),
+        "parameters": {} if method is None else _stated(method),
         "seed": context.seed,
         "data_sha256": context.table.sha256,
         "results": [result.to_dict() for result in report.results],
         "not_tried": report.not_tried,
     }
+
+
+def _stated(method: Anonymizer) -> dict[str, Any]:
+    """The method's parameters; those that came later only where they were set."""
+    later = {entry.name: default_of(entry) for entry in fields(method) if entry.metadata.get("optional")}
+    return {name: value for name, value in asdict(method).items() if name not in later or value != later[name]}
 
 
 def _results_file(output: Path | None) -> Path | None:

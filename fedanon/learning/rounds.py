@@ -332,7 +332,14 @@ def scored_on(rounds: Sequence[RoundScores]) -> dict[str, str]:
 
 
 def train_in_process(
-    model: Model, rows: Sequence[TrainingData], width: int, strategy: Strategy, *, rounds: int, rng: Rng
+    model: Model,
+    rows: Sequence[TrainingData],
+    width: int,
+    strategy: Strategy,
+    *,
+    rounds: int,
+    rng: Rng,
+    states: Sequence[LocalState] | None = None,
 ) -> Parameters:
     """The global parameters after some rounds in which every node trains; nothing is scored, compared or kept.
 
@@ -344,13 +351,14 @@ def train_in_process(
     strategy : how updates combine.
     rounds : how many.
     rng : of all training.
+    states : what each node keeps between rounds, for those who look at it afterwards.
     """
-    aggregator, states = make_aggregator(model, width, strategy), [LocalState() for _ in rows]
+    aggregator, kept = make_aggregator(model, width, strategy), states or [LocalState() for _ in rows]
     for number in range(1, rounds + 1):
         sent = aggregator.pending_updates(WATCHER)
         updates = [
             model.train(sent, data, round_number=number, rng=rng, state=state)
-            for data, state in zip(rows, states, strict=True)
+            for data, state in zip(rows, kept, strict=True)
         ]
         read = [aggregator.read(update.parameters) for update in updates]
         aggregator.combine(number, read, [update.n_examples for update in updates])

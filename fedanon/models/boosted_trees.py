@@ -80,13 +80,9 @@ class BoostedTrees(Model):
         head = self._head(rows, data.target)
         instance = data.instance(round_number)
         matrix = rows.matrices[instance]
-        booster = self._booster(matrix, seed=int(rng.integers(2**31)))
-        for i in range(self.n_trees):
-            booster.update(matrix, i)
         width = rows.width
-        grown = self._trees_of(bytes(booster.save_raw("json")), width)
-        # moving the thresholds of raw rows would only disguise what they still reveal
-        if self.thresholds == "between" and promises_something(data):
+        grown = self._trees_of(self._grow(matrix, rng, state), width)
+        if self._moves_thresholds(data):
             grown = [between_values(tree, matrix, rows.smallest[instance]) for tree in grown]
         return Update([self._written([*head, *grown], width)], len(data.target))
 
@@ -168,6 +164,17 @@ class BoostedTrees(Model):
     def _received(self, parameters: Parameters, rows: ScoredRows) -> ReceivedTrees:
         data = parameters[0].tobytes()
         return _read(data, rows.width, self.model_limits(), self.outcome)
+
+    def _moves_thresholds(self, data: TrainingData) -> bool:
+        # moving the thresholds of raw rows would only disguise what they still reveal
+        return self.thresholds == "between" and promises_something(data)
+
+    def _grow(self, matrix: DMatrix, rng: Rng, state: LocalState) -> bytes:
+        """New trees as xgboost writes them, sizes of leaves among them: not to be sent."""
+        booster = self._booster(matrix, seed=int(rng.integers(2**31)))
+        for i in range(self.n_trees):
+            booster.update(matrix, i)
+        return bytes(booster.save_raw("json"))
 
     def _booster(self, matrix: DMatrix, seed: int) -> Booster:
         from xgboost import Booster

@@ -44,6 +44,12 @@ _LOSS_AND_RISK = {
         "Share of published cells that still hold the original value; the others are misleading.",
         "higher",
     ),
+    "rebuilt": Meaning(
+        "Rebuilt cells (share)",
+        "Share of a node's original cells that are right in rows rebuilt from its trees, after rebuilt and true rows "
+        "are matched as well as possible. Guessed rows match many cells, too: compare it with those guessed.",
+        "lower",
+    ),
     "suppressed_share": Meaning("Suppressed rows", "Share of people about whom nothing is published.", "lower"),
 }
 

@@ -10,7 +10,9 @@ import pandas as pd
 from fedanon.harness.frames import WITHIN
 
 #: coordinates that never divide panels: the series, the axes and the metric
-_NOT_PANELS = frozenset({"grid", "task", "label", "method", "settings", "series", "k", "measure", *WITHIN})
+_NOT_PANELS = frozenset({"grid", "task", "label", "method", "settings", "series", "k", "measure", *WITHIN}) | {
+    *("wire", "thresholds", "instances"),  # what is sent is part of a defense, which has a label
+}
 #: settings of models; the releases they learn from do not depend on them
 _OF_MODELS = frozenset(
     {
@@ -29,6 +31,7 @@ ALL_DATA = "all data"
 #: metrics in the order in which they are looked for
 LOSS = ("ncp", "ncp_published", "il", "ncp_all_columns", "il2")
 RISK = (
+    "rebuilt",
     "linkage_expected_share",
     "linkage_expected",
     "linkage_thesis",

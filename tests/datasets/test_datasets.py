@@ -18,7 +18,19 @@ from fedanon.models.target import outcome_of
 
 DIABETES = ["diabetes_130", "diabetes_130_days", "diabetes_130_when"]
 BUNDLED = ["adult", "adult_all", "adult_holdout", "adult_numeric", *DIABETES, "nhanes", "randhie"]
-OTHERS = ["adult_thesis", "adult_thesis_central", "census", "eia", "eicu", "eusilc", "heart", "tarragona", "wef"]
+STUDY = ["pima", "stroke"]
+OTHERS = [
+    "adult_thesis",
+    "adult_thesis_central",
+    "census",
+    "eia",
+    "eicu",
+    "eusilc",
+    "heart",
+    *STUDY,
+    "tarragona",
+    "wef",
+]
 #: described by a file that is not in our folder of data
 ELSEWHERE = ["aids2"]
 THESIS_ORDER = ["sex", "age", "race", "marital-status", "education", "native-country", "workclass", "occupation"]

@@ -12,8 +12,9 @@ import numpy as np
 from fedanon.anonymizers import ANONYMIZERS, progress
 from fedanon.anonymizers.anneal.problem import Problem, make_problem
 from fedanon.anonymizers.anneal.search import Cooling, Pace, SearchRun, pace, recombine, run
-from fedanon.anonymizers.base import KAnonymizer, ReleasePlan, publish_means
+from fedanon.anonymizers.base import ReleasePlan, publish_means
 from fedanon.anonymizers.enforcement import merge_short_groups
+from fedanon.anonymizers.guide import GuidedAnonymizer
 from fedanon.data.cells import Cells
 from fedanon.data.groups import Groups
 from fedanon.data.table import Table
@@ -35,7 +36,7 @@ SEARCHING, PRICING, JOINING_PRICED = 0.4, 0.15, 0.35
 
 @ANONYMIZERS.register("anneal")
 @dataclass(frozen=True, kw_only=True)
-class Anneal(KAnonymizer):
+class Anneal(GuidedAnonymizer):
     """Simulated annealing over the classes: records move and swap between near classes, classes dissolve and form.
 
     An optimal partition for either objective has classes of k to 2k - 1 records, so only these are searched. A worse
@@ -98,7 +99,7 @@ class Anneal(KAnonymizer):
         """Class of every row, and the runs it was found by; the last may have been stopped early."""
         objective: Literal["ncp", "sse"] = "sse" if self.objective == "sse" else "ncp"
         began = time.perf_counter()
-        problem = make_problem(table, objective, self.k, self.claim(), rng)
+        problem = make_problem(self.view(table), objective, self.k, self.claim(), rng)
         prepared = time.perf_counter() - began
         find = self._joined if self.recombine else self._best
         best, runs = find(problem, rng, prepared)

@@ -12,7 +12,8 @@ from typing import Any, Literal
 import numpy as np
 
 from fedanon.anonymizers import ANONYMIZERS
-from fedanon.anonymizers.base import KAnonymizer, ReleasePlan
+from fedanon.anonymizers.base import ReleasePlan
+from fedanon.anonymizers.guide import GuidedAnonymizer
 from fedanon.data.spans import code_table, span_table
 from fedanon.data.table import Table
 from fedanon.fields import parameter
@@ -20,7 +21,7 @@ from fedanon.types import IntArray, Rng
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecordClustering(KAnonymizer):
+class RecordClustering(GuidedAnonymizer):
     """Base of the methods that compare records by the loss of publishing them together."""
 
     profile: Literal["default", "thesis"] = parameter(
@@ -40,6 +41,7 @@ class RecordClustering(KAnonymizer):
 
         The order decides between equally near records; the thesis profile keeps the file's, as its runs did.
         """
+        table = self.view(table)
         canonical = np.arange(len(table)) if self.profile == "thesis" else table.distinct.order
         codes = code_table(table)
         codes = codes._replace(flat=codes.flat[canonical])

@@ -8,7 +8,8 @@ from typing import Literal
 import numpy as np
 
 from fedanon.anonymizers import ANONYMIZERS
-from fedanon.anonymizers.base import KAnonymizer, ReleasePlan
+from fedanon.anonymizers.base import ReleasePlan
+from fedanon.anonymizers.guide import GuidedAnonymizer
 from fedanon.anonymizers.mondrian.top_down import judge_of_parts, split_while
 from fedanon.data.cells import Cells, Nodes
 from fedanon.data.groups import Groups
@@ -22,7 +23,7 @@ from fedanon.types import AnyArray, IndexArray, Rng
 
 @ANONYMIZERS.register("mondrian")
 @dataclass(frozen=True, kw_only=True)
-class Mondrian(KAnonymizer):
+class Mondrian(GuidedAnonymizer):
     """Top-down partitioning (LeFevre, DeWitt & Ramakrishnan 2006).
 
     The widest attribute of a region is cut at its median (numeric) or into the children of its node (categorical).
@@ -52,6 +53,7 @@ class Mondrian(KAnonymizer):
         """Region of every row."""
         from fedanon.anonymizers.mondrian._kernel import mondrian
 
+        table = self.view(table)
         if self.required and self.enforce == "stop":
             return self._constrained(table)
         # a canonical row order makes divided ties, and so the release, independent of the input's order

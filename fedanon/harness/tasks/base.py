@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
 from typing import Any, ClassVar
@@ -12,6 +13,7 @@ import numpy as np
 
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.anonymizers.base import Anonymizer
+from fedanon.data.table import Table
 from fedanon.datasets.source import DataSource
 from fedanon.federated.sources import data_of, provenance, whole_table
 from fedanon.fields import (
@@ -31,6 +33,7 @@ from fedanon.learning.settings import RunSettings
 from fedanon.models.outcome import BINARY, REGRESSION
 from fedanon.models.target import outcome_of, target
 from fedanon.registry import Registry
+from fedanon.release.release import Release
 
 #: the partition of a table that stays in one place
 WHOLE = "whole"
@@ -125,6 +128,19 @@ class MethodTask(Task):
     def parameters(self) -> dict[str, Any]:
         """The method's parameters, k among them."""
         return {**self.method_settings, **({} if self.k is None else {"k": self.k})}
+
+    def releases(self, tables: Sequence[Table]) -> list[Release]:
+        """The releases of all nodes, each made alone or by a joint method."""
+        if self.method not in JOINT_METHODS:
+            anonymizer = self.anonymizer()
+            return [anonymizer.anonymize(t, rng=np.random.default_rng([self.seed, i])) for i, t in enumerate(tables)]
+        from fedanon.joint.node import Participant
+        from fedanon.joint.protocol import agree
+
+        method: Any = self.anonymizer()
+        participants = [Participant(table, method, number, self.seed) for number, table in enumerate(tables)]
+        plan = agree(participants).plan
+        return [participant.release(plan) for participant in participants]
 
     def stored(self) -> dict[str, Any]:
         """The fields as stored results know them, the method and its parameters by their oldest names."""

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fedanon.data.table import Table
 from fedanon.federated.sources import data_of, whole_table
 from fedanon.fields import parameter
 from fedanon.harness.tasks import TASKS
@@ -42,7 +41,7 @@ class HospitalsTask(MethodTask):
         codes = pd.factorize(table.frame[table.schema.sensitive[0]].astype("string"))[0]
         home, other = self._attended(len(table))
         rows_of = [np.flatnonzero((home == h) | (other == h)) for h in range(self.nodes)]
-        releases = self._releases([table.select_rows(rows) for rows in rows_of])
+        releases = self.releases([table.select_rows(rows) for rows in rows_of])
         seen = [Seen.from_release(rows, codes[rows], release) for rows, release in zip(rows_of, releases, strict=True)]
         shared = np.flatnonzero(other >= 0)
         return CellResult({**_homogeneity(seen), **_composition(seen, home[shared], other[shared], shared)})
@@ -53,20 +52,6 @@ class HospitalsTask(MethodTask):
         home = rng.permutation(n_rows) % self.nodes
         other = (home + 1 + rng.integers(self.nodes - 1, size=n_rows)) % self.nodes
         return home, np.where(rng.random(n_rows) < self.second, other, -1)
-
-    def _releases(self, tables: Sequence[Table]) -> list[Release]:
-        from fedanon.joint import JOINT_METHODS
-
-        if self.method not in JOINT_METHODS:
-            anonymizer = self.anonymizer()
-            return [anonymizer.anonymize(t, rng=np.random.default_rng([self.seed, i])) for i, t in enumerate(tables)]
-        from fedanon.joint.node import Participant
-        from fedanon.joint.protocol import agree
-
-        method: Any = self.anonymizer()
-        participants = [Participant(table, method, number, self.seed) for number, table in enumerate(tables)]
-        plan = agree(participants).plan
-        return [participant.release(plan) for participant in participants]
 
 
 @dataclass(frozen=True, eq=False)
