@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 
 from fedanon.anonymizers.base import KAnonymizer
-from fedanon.data.columns import CodedColumn
+from fedanon.data.coded_column import CodedColumn
 from fedanon.data.schema import Categorical, Numeric
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError

@@ -1,8 +1,8 @@
 """The one door through which a node's answers leave: it asks the node's policy, its ledger, and writes the audit log.
 
 A node of a simulation has an open :class:`fedanon.federated.door.Door`; one with a table or a stream of its own (`data`
-or `stream` in its node config) has a :class:`GuardedDoor`, whatever else its config states. The server is told what kind
-of thing was refused; why stands in the log of the node and in its audit log.
+or `stream` in its node config) has a :class:`GuardedDoor`, whatever else its config states. The server is told what
+kind of thing was refused; why stands in the log of the node and in its audit log.
 """
 
 from __future__ import annotations
