@@ -118,14 +118,14 @@ def play(outside: Outside, name: str) -> tuple[AppServer, Any, int]:
     server = AppServer(make_node(outside.folder, table=outside.table), bundle(name), limits(replies=WIDE, seconds=60))
     server.start(1, outside.told)
     given: list[bytes] = []
-    plain = gate.Job
+    plain = gate.AppJob
 
     def job(*parts: Any) -> Any:
         given.append(parts[3])
         return plain(*parts)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(gate, "Job", job)
+        patch.setattr(gate, "AppJob", job)
         reply = server.ask()
     canaries = Canaries(outside.table, given[0])
     assert len(canaries.values) > 1000, "there is something to find"

@@ -19,7 +19,7 @@ from fedanon.federated.gate import BUNDLE
 from fedanon.federated.gate.allowed import AllowedApp, AllowedApps
 from fedanon.federated.gate.limits import AppLimits
 from fedanon.federated.gate.released import Released
-from fedanon.federated.gate.runner import Job, refuse_within_reach, run
+from fedanon.federated.gate.runner import AppJob, refuse_within_reach, run
 from fedanon.federated.gate.tripwire import Tripwire
 from fedanon.federated.sources import load_node_table
 
@@ -56,7 +56,7 @@ def _handler(app: AllowedApp) -> Handler:
         refuse_within_reach([Path(str(config[name])) for name in _OWN_FILES if config.get(name)])
 
         def ask(release: Released) -> tuple[RecordDict, RecordDict, dict[str, Any]]:
-            job = Job(app.bundle, message, without_files(context), release.to_bytes())
+            job = AppJob(app.bundle, message, without_files(context), release.to_bytes())
             outcome = run(job, app.limits, require=config.get("app-walls") != "any")
             told = {"app": app.sha256, "name": app.name, "walls": outcome.standing.describe()}
             return outcome.content, outcome.state, told

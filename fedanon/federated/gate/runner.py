@@ -47,7 +47,7 @@ ENVIRONMENT = {
 
 
 @dataclass(frozen=True)
-class Job:
+class AppJob:
     """What an app is to do.
 
     Parameters
@@ -79,7 +79,7 @@ class AppOutcome:
     standing: walls.Standing
 
 
-def run(job: Job, limits: AppLimits, *, require: bool = True, asked: Sequence[str] = walls.EVERY) -> AppOutcome:
+def run(job: AppJob, limits: AppLimits, *, require: bool = True, asked: Sequence[str] = walls.EVERY) -> AppOutcome:
     """Have an app answer, in a process of its own that ends before this returns.
 
     Parameters
@@ -183,7 +183,7 @@ class _Cell:
             umask=0o077,
         )
 
-    def answer(self, job: Job, limits: AppLimits) -> AppOutcome:
+    def answer(self, job: AppJob, limits: AppLimits) -> AppOutcome:
         """Give it its job; take its reply, which may have come from anything that runs behind the walls."""
         assert self._process.stdin is not None
         given = self._process.stdin.fileno()
