@@ -156,8 +156,8 @@ def test_bad_requests():
 
 
 def test_gap():
-    assert Bound("sse", 3, 9, 0.0, 0.0, True, 0.0).gap(0.0) == 0
-    assert Bound("sse", 3, 9, 0.0, 0.0, True, 0.0).gap(1.0) == np.inf
+    assert Bound("sse", 3, 9, 0.0, True, 0.0).gap(0.0) == 0
+    assert Bound("sse", 3, 9, 0.0, True, 0.0).gap(1.0) == np.inf
 
 
 @pytest.mark.slow
@@ -172,7 +172,6 @@ def test_gap():
 def test_known_bounds_are_met(name, k, known):
     proved = lower_bound(load(name), k, seconds=300)
     assert proved.bound >= known
-    assert proved.limit * 0.999 <= proved.bound
 
 
 def test_values_are_standardized():

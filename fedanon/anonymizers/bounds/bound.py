@@ -37,13 +37,12 @@ class Bound:
     objective : ``ncp``, or ``sse`` for the information loss of numeric columns.
     k, n : records per class at least, and records.
     bound : no partition into classes of k records loses less (NCP as a share, IL in per cent).
-    limit : about what this kind of bound could reach with more time; not proved.
-    ended : whether the bound is within 1e-5 of that.
+    ended : whether it is within 1e-5 of the most that this kind of bound can reach; more time would not raise it.
     seconds : wall time.
 
     Example
     -------
-    >>> Bound("ncp", 5, 100, 0.08, 0.081, False, 1.0).gap(0.1)
+    >>> Bound("ncp", 5, 100, 0.08, False, 1.0).gap(0.1)
     0.25
     """
 
@@ -51,7 +50,6 @@ class Bound:
     k: int
     n: int
     bound: float
-    limit: float
     ended: bool
     seconds: float
 
@@ -88,7 +86,7 @@ def lower_bound(table: Table, k: int, *, objective: Objective | None = None, sec
     chosen = objective or choose_objective(table)
     _refuse(table, k, chosen)
     if k == 1:
-        return Bound(chosen, k, len(table), 0.0, 0.0, True, time.perf_counter() - began)
+        return Bound(chosen, k, len(table), 0.0, True, time.perf_counter() - began)
     pricing, unit = _squared_errors(table, k) if chosen == "sse" else _boxes(table, k, began + BOXES * seconds)
     best = [0.0]
 
@@ -101,8 +99,8 @@ def lower_bound(table: Table, k: int, *, objective: Objective | None = None, sec
         state: Generation | None = generate(pricing, began + seconds, listen)
     except KeyboardInterrupt:
         state = None
-    bound, limit, ended = (best[0], np.inf, False) if state is None else (state.bound, state.pool_value, state.ended)
-    return Bound(chosen, k, len(table), bound * unit, float(limit * unit), ended, time.perf_counter() - began)
+    bound, ended = (best[0], False) if state is None else (state.bound, state.ended)
+    return Bound(chosen, k, len(table), bound * unit, ended, time.perf_counter() - began)
 
 
 def _refuse(table: Table, k: int, objective: Objective) -> None:
