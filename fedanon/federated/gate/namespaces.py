@@ -45,14 +45,14 @@ def furnish(root: Path, readable: Sequence[Path], megabytes: int) -> None:
     secure = kernel.MS_NOSUID | kernel.MS_NODEV
     kernel.mount("none", Path("/"), flags=kernel.MS_REC | kernel.MS_PRIVATE)
     kernel.mount("tmpfs", root, "tmpfs", secure, "size=1m,mode=755")
+    for path in (TMP, SHARED_MEMORY):  # first: what is readable may lie below /tmp
+        place = _inside(root, path)
+        place.mkdir(parents=True)
+        kernel.mount("tmpfs", place, "tmpfs", secure | kernel.MS_NOEXEC, f"size={megabytes}m,mode=700")
     for path in readable:
         _show(path, root)
     for path in DEVICES:
         _bind(path, root)
-    for path in (TMP, SHARED_MEMORY):
-        place = _inside(root, path)
-        place.mkdir(parents=True)
-        kernel.mount("tmpfs", place, "tmpfs", secure | kernel.MS_NOEXEC, f"size={megabytes}m,mode=700")
     kernel.pivot_into(root)
     kernel.make_read_only(Path("/"), recursive=False)
     socket.sethostname("app")
