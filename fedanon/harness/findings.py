@@ -20,6 +20,7 @@ import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -175,20 +176,20 @@ class ResultNumbers:
         return _series(self._summary(self.results, measure, where), "sd", where)
 
     def seeds(self, measure: str, **where: Any) -> Any:
-        """ResultNumbers of seeds."""
+        """How many seeds."""
         return _series(self._summary(self.results, measure, where), "n", where)
 
     def each(self, measure: str, **where: Any) -> Any:
-        """ResultNumbers of single seeds."""
+        """The numbers of single seeds."""
         return _series(_chosen(self.results, measure, where).drop(columns="cell"), "value", where)
 
     def lost(self, measure: str, **where: Any) -> Any:
         """Means, seed by seed, of the baseline's number minus the one asked for."""
-        return -_series(self._summary(self._differences(), measure, where), "mean", where)
+        return -_series(self._summary(self._differences, measure, where), "mean", where)
 
     def lost_half(self, measure: str, **where: Any) -> Any:
         """Half the width of the 95 % interval of what is lost."""
-        table = self._summary(self._differences(), measure, where)
+        table = self._summary(self._differences, measure, where)
         return _series(table.assign(half=table["high"] - table["mean"]), "half", where)
 
     def published(self, measure: str, **where: Any) -> Any:
@@ -205,6 +206,7 @@ class ResultNumbers:
         judged = table[table["within"].notna()]
         return _series(judged.assign(within=judged["within"].astype(str) == "True"), "within", where)
 
+    @cached_property
     def _differences(self) -> pd.DataFrame:
         if not self.baseline:
             raise ConfigError("the experiment names no baseline")
@@ -277,13 +279,13 @@ def places(condition: Any) -> str:
 
 
 def listed(values: Any, spec: str) -> str:
-    """ResultNumbers one after the other, in the order of their places."""
+    """Numbers one after the other, in the order of their places."""
     shown = [show(value, spec) for value in (values if isinstance(values, pd.Series | list) else [values])]
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
 def without(values: pd.Series, *texts: str) -> pd.Series:
-    """ResultNumbers at places without some words of their names, so that two variants can be set side by side."""
+    """Numbers at places without some words of their names, so that two variants can be set side by side."""
 
     def strip(name: Any) -> Any:
         if not isinstance(name, str):
