@@ -283,7 +283,7 @@ def _evidence(source: Path, say: Language, chosen: PrivacyOptions) -> ReleaseEvi
     from fedanon.report.privacy.evidence import ReleaseEvidence
 
     manifest = Manifest.beside(source)
-    held = None if manifest is None else manifest.schema
+    held = None if manifest is None else manifest.declared_schema
     declared = held if chosen.schema is None else Schema.read(chosen.schema)
     declared = None if declared is None else options.with_key(declared, chosen.key)
     if declared is None:

@@ -6,13 +6,13 @@ import hashlib
 import json
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from fedanon.data.schema import MAX_BYTES, Schema
-from fedanon.errors import DataError
+from fedanon.data.schema import MAX_BYTES, Role, Schema
+from fedanon.errors import DataError, FedanonError
 from fedanon.io.dialect import Dialect, dialect_of
 from fedanon.io.outputs import MANIFEST, manifest_path, release_kind
 
@@ -129,6 +129,24 @@ class Manifest:
             return Schema.from_dict(tomllib.loads(str(text)))
         except (tomllib.TOMLDecodeError, RecursionError):
             raise DataError(f"The schema in the manifest {self.path.name} cannot be read.") from None
+
+    @cached_property
+    def declared_schema(self) -> Schema | None:
+        """The schema with the roles of the original: a chain also publishes cells of columns that it masked.
+
+        Those that the steward chose as keys stay quasi-identifiers.
+        """
+        if self.schema is None or not self.masked:
+            return self.schema
+        parameters = self.provenance["parameters"]
+        try:
+            # a manifest from before roles were kept has none
+            roles, keys = parameters.get("roles", {}), parameters["variables"]["used"]["keys"]
+            names = [name for name in self.masked if name in roles and name not in keys]
+            changed = [replace(self.schema[name], role=Role(roles[name])) for name in names]
+        except (FedanonError, KeyError, TypeError, ValueError):
+            raise DataError(f"The roles in the manifest {self.path.name} do not fit its schema.") from None
+        return self.schema.replacing(*changed)
 
 
 def file_sha256(path: Path) -> str:

@@ -112,6 +112,47 @@ def test_the_report_knows_the_chain(
     assert "Published unchanged" not in text, "the cost is noise, the type of ward random, and the diagnosis guarded"
 
 
+def test_the_report_takes_roles_from_the_manifest_as_from_the_schema(
+    run: Run, costs: tuple[Path, Path], applied: tuple[Path, Outcome]
+) -> None:
+    """The chain publishes the cost with cells of its own; it is still sensitive, and no quasi-identifier."""
+    asked = ("report", "--privacy", applied[0], "--original", costs[0], "--no-attacks", "--json")
+    alone, declared = run(*asked), run(*asked, "--schema", costs[1])
+    assert alone.code == declared.code == 0, alone.err
+    assert alone.json["conclusion"] == declared.json["conclusion"]
+    assert alone.json["conclusion"] == applied[1].json["conclusion"], "what apply said when it wrote the file"
+    assert alone.json["losses"] == declared.json["losses"]
+    risk = run("sdc", "risk", applied[0], "--json").json
+    assert [one["column"] for one in risk["diversity"]] == ["diagnosis", "cost"]
+
+
+def test_a_key_of_the_chain_stays_a_quasi_identifier(run: Run, costs: tuple[Path, Path], tmp_path: Path) -> None:
+    """The steward named it among the keys, whatever the schema says."""
+    out = tmp_path / "out.csv"
+    arguments = ("--keys", "sex,ward_type", "--step", "local_suppression:k=3", "--keep-order", "-o", out)
+    assert run("sdc", "apply", costs[0], "--schema", costs[1], *arguments).code == 0
+    page = run("report", "--privacy", out, "--json").json
+    assert "ward_type" in [one["column"] for one in page["losses"]]
+
+
+def test_the_report_shows_no_width_of_values_that_were_changed(
+    run: Run, costs: tuple[Path, Path], applied: tuple[Path, Outcome]
+) -> None:
+    """Noise has cells of one point and PRAM those of every category: neither width says what was lost."""
+    done = run("report", "--privacy", applied[0], "--original", costs[0], "--no-attacks", "--json")
+    losses = {one["column"]: one for one in done.json["losses"]}
+    cost, ward = losses["cost"], losses["ward_type"]
+    assert [cost[part] for part in ("loss", "exact", "hidden", "measured")] == [None] * 4
+    assert [ward[part] for part in ("loss", "exact", "hidden", "measured")] == [None] * 4
+    original = pd.read_csv(costs[0])["cost"]
+    released = pd.to_numeric(pd.read_csv(applied[0])["cost"], errors="coerce")
+    moved = (released - original).abs().mean() / original.std()
+    assert cost["moved"] == pytest.approx(moved)
+    assert ward["moved"] is None
+    assert 0 < ward["true"] < 1
+    assert losses["age"]["loss"] is not None
+
+
 def test_complete_drops_the_rows_that_lack_a_number(run: Run, costs: tuple[Path, Path]) -> None:
     whole = run("sdc", "apply", costs[0], "--schema", costs[1], *STEPS, "--json").json
     part = run("sdc", "apply", costs[0], "--schema", costs[1], *STEPS, "--complete", "--json").json

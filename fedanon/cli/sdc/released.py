@@ -67,7 +67,7 @@ def read_released_keys(
     from fedanon.release.view import FileView
     from fedanon.verification import with_known_facts
 
-    declared = schema or manifest.schema
+    declared = schema or manifest.declared_schema
     if declared is None:
         raise ConfigError("Give the schema of the original table with --schema; the manifest does not hold it.")
     parameters = manifest.provenance.get("parameters", {})

@@ -6,9 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from fedanon.anonymizers import ANONYMIZERS
+from fedanon.anonymizers.base import Anonymizer
 from fedanon.errors import FedanonError
 from fedanon.report.document import Block, TableBlock, TableCell, TableColumn
 from fedanon.report.privacy.language import Language
+from fedanon.sdc.methods.base import Perturbative
 
 #: most categories of which a transition matrix is shown
 MOST_SHOWN = 12
@@ -16,10 +18,21 @@ MOST_SHOWN = 12
 
 def is_truthful_step(step: Mapping[str, Any]) -> bool:
     """Return whether a step publishes cells that hold the original values; an unknown method is taken not to."""
+    method = _method(step)
+    return method is not None and bool(getattr(method, "truthful", False))
+
+
+def is_perturbing_step(step: Mapping[str, Any]) -> bool:
+    """Return whether a step replaces values by others, rather than generalizing or averaging them."""
+    method = _method(step)
+    return method is not None and issubclass(method, Perturbative) and not method.truthful
+
+
+def _method(step: Mapping[str, Any]) -> type[Anonymizer] | None:
     try:
-        return bool(getattr(ANONYMIZERS[str(step["method"])], "truthful", False))
+        return ANONYMIZERS[str(step["method"])]
     except (KeyError, FedanonError):
-        return False
+        return None
 
 
 def chain_blocks(steps: Sequence[Mapping[str, Any]], say: Language) -> list[Block]:

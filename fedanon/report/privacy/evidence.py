@@ -18,7 +18,7 @@ from fedanon.data.lint import Lookalike, safe_harbor
 from fedanon.data.schema import Schema
 from fedanon.data.table import Table
 from fedanon.errors import FedanonError
-from fedanon.fields import build
+from fedanon.fields import build, listed
 from fedanon.io.manifest import Manifest, file_sha256
 from fedanon.io.release_file import ALL, read_release
 from fedanon.io.row_order import read_row_key
@@ -29,7 +29,9 @@ from fedanon.release.reconstruction import reconstruct
 from fedanon.release.release import Release
 from fedanon.release.verdicts import OverReleases, Promise, Verdict, claimed_models, evaluate_claim
 from fedanon.release.view import FileView
+from fedanon.report.privacy.chain import is_perturbing_step
 from fedanon.report.privacy.language import Language
+from fedanon.sdc.methods.base import Perturbative
 from fedanon.types import IndexArray, IntArray
 from fedanon.verification.known_release import (
     KnownRelease,
@@ -190,6 +192,14 @@ class ReleaseEvidence:
             if methods:
                 found[name] = methods
         return found
+
+    @property
+    def perturbed(self) -> list[str]:
+        """The columns whose values a method drew anew or moved: the width of their cells does not show what is lost."""
+        if isinstance(self.anonymizer, Perturbative):
+            changed = listed(self.anonymizer.columns) or [a.name for a in self.schema.quasi_identifiers]
+            return [] if self.anonymizer.truthful else changed
+        return sorted({name for step in self.steps if is_perturbing_step(step) for name in step.get("changed", {})})
 
     @property
     def row_order(self) -> str:

@@ -9,7 +9,9 @@ import numpy as np
 
 from fedanon.data.cells import is_suppressed
 from fedanon.data.schema import Categorical, Numeric
+from fedanon.data.table import Table
 from fedanon.metrics.information_loss import ncp_by_column, published_losses, truthfulness_by_column
+from fedanon.release.release import Release
 from fedanon.release.view import PublishedView
 from fedanon.report.charts import Panel, Series
 from fedanon.report.document import (
@@ -28,6 +30,7 @@ from fedanon.report.privacy.chain import chain_blocks, is_truthful_step
 from fedanon.report.privacy.evidence import ReleaseEvidence
 from fedanon.report.privacy.language import Language
 from fedanon.report.privacy.masked_numbers import masked_number_blocks
+from fedanon.sdc.metrics.numeric_pair import deviations, numeric_pair
 
 
 def losses_section(evidence: ReleaseEvidence, losses: Sequence[ColumnLoss], say: Language) -> Section:
@@ -35,10 +38,10 @@ def losses_section(evidence: ReleaseEvidence, losses: Sequence[ColumnLoss], say:
     blocks: list[Block] = [Facts(_facts(evidence, losses, say))]
     if not is_truthful(evidence, losses):
         blocks.append(Note(say("losses.untrue_title"), (say("losses.untrue"),), "warning"))
-    if evidence.masked:
-        blocks.append(Paragraph(say("losses.masked", columns=say.named(list(evidence.masked)))))
+    if perturbed := [one.column for one in losses if one.loss is None]:
+        blocks.append(Paragraph(say("losses.masked", columns=say.named(perturbed))))
     if losses:
-        blocks += [_spread(losses, say), _table(losses, say)]
+        blocks += [*_spread([one for one in losses if one.loss is not None], say), _table(losses, say)]
     if evidence.steps:
         blocks += chain_blocks(evidence.steps, say)
         table, release = evidence.with_masked
@@ -48,8 +51,9 @@ def losses_section(evidence: ReleaseEvidence, losses: Sequence[ColumnLoss], say:
 
 
 def mean_loss(losses: Sequence[ColumnLoss]) -> float | None:
-    """Average over the columns: from the originals if available, else from the published cells."""
-    values = [one.loss if one.measured is None else one.measured for one in losses]
+    """Average over the generalized columns: from the originals if available, else from the published cells."""
+    known = [one.loss if one.measured is None else one.measured for one in losses]
+    values = [value for value in known if value is not None]
     return sum(values) / len(values) if values else None
 
 
@@ -76,7 +80,9 @@ def _facts(evidence: ReleaseEvidence, losses: Sequence[ColumnLoss], say: Languag
     )
 
 
-def _spread(losses: Sequence[ColumnLoss], say: Language) -> Figure:
+def _spread(losses: Sequence[ColumnLoss], say: Language) -> list[Block]:
+    if not losses:
+        return []
     titles = [say("losses.exact"), *(say("losses.up_to", share=say.share(end / 10)) for end in range(1, 11))]
     columns = (TableColumn(say("columns.column")), *(TableColumn(title, numeric=True) for title in titles))
     rows = tuple(
@@ -84,7 +90,7 @@ def _spread(losses: Sequence[ColumnLoss], say: Language) -> Figure:
     )
     table = TableBlock(say("losses.spread_table"), columns, rows)
     panels = tuple(_bars(one, say) for one in losses)
-    return Figure("loss-spread", say("losses.spread"), say("losses.spread_caption"), panels, table)
+    return [Figure("loss-spread", say("losses.spread"), say("losses.spread_caption"), panels, table)]
 
 
 def _bars(one: ColumnLoss, say: Language) -> Panel:
@@ -105,7 +111,7 @@ def _bars(one: ColumnLoss, say: Language) -> Panel:
 
 
 def _table(losses: Sequence[ColumnLoss], say: Language) -> TableBlock:
-    names = ("loss", "exact_share", "hidden", "measured", "true")
+    names = ("loss", "exact_share", "hidden", "measured", "true", "moved")
     columns = (
         TableColumn(say("columns.column")),
         *(TableColumn(say(f"losses.{name}"), numeric=True) for name in names),
@@ -122,6 +128,7 @@ def _row(one: ColumnLoss, say: Language) -> tuple[TableCell, ...]:
         TableCell(say.share(one.hidden), one.hidden),
         TableCell(say.share(one.measured), one.measured),
         TableCell(say.share(one.true), one.true, tone),
+        TableCell(say.number(one.moved), one.moved),
     )
 
 
@@ -133,7 +140,7 @@ BINS = np.concatenate([[0.0], np.linspace(0.1, 1.0, 10)])
 
 @dataclass(frozen=True)
 class ColumnLoss:
-    """The loss of one quasi-identifier.
+    """The loss of one quasi-identifier, or of one column that a chain masked.
 
     Parameters
     ----------
@@ -144,15 +151,20 @@ class ColumnLoss:
     by_bin : share of the rows in every bin of loss.
     measured : NCP from the originals; None without them.
     true : share of the cells that hold the original value; None without the originals.
+    moved : mean distance of a perturbed number from its original, in standard deviations of the originals.
+
+    Of a column whose values were perturbed, the width of the cells says nothing: loss, exact, hidden and measured are
+    None.
     """
 
     column: str
-    loss: float
-    exact: float
-    hidden: float
-    by_bin: tuple[float, ...]
+    loss: float | None = None
+    exact: float | None = None
+    hidden: float | None = None
+    by_bin: tuple[float, ...] = ()
     measured: float | None = None
     true: float | None = None
+    moved: float | None = None
 
 
 def column_losses(evidence: ReleaseEvidence) -> list[ColumnLoss]:
@@ -162,10 +174,28 @@ def column_losses(evidence: ReleaseEvidence) -> list[ColumnLoss]:
     true = truthfulness_by_column(table, release) if table is not None and release is not None else {}
     # a masked column has cells only beside the original
     view: PublishedView = evidence.released if release is None or not evidence.masked else release
+    moved = {} if table is None or release is None else _moved(table, release)
+    perturbed = evidence.perturbed
     return [
-        _column(view, attribute, measured.get(attribute.name), true.get(attribute.name))
+        ColumnLoss(attribute.name, true=true.get(attribute.name), moved=moved.get(attribute.name))
+        if attribute.name in perturbed
+        else _column(view, attribute, measured.get(attribute.name), true.get(attribute.name))
         for attribute in view.schema.quasi_identifiers
     ]
+
+
+def _moved(table: Table, release: Release) -> dict[str, float]:
+    """Return the mean distance of what is published from the original, in standard deviations, by numeric column."""
+    pair = numeric_pair(table, release, complete=False)
+    names = [column.name for column in table.columns if column.values is not None]
+    if pair is None:
+        return {}
+    distances = zip(names, np.abs(pair.original - pair.published).T, deviations(pair.original), strict=True)
+    return {
+        name: float(np.nanmean(each) / spread)
+        for name, each, spread in distances
+        if spread > 0 and not np.isnan(each).all()
+    }
 
 
 def _column(

@@ -76,7 +76,9 @@ class Pipeline:
             chain.append({**step.to_dict(), "spawn_key": list(seed.spawn_key), "changed": changed, **details})
             notes += [f"Step {i + 1}, {step.method}: {remark}" for remark in remarks]
         variables = {"given": self.variables.to_dict(), "used": lists.used.to_dict()}
-        parameters = {"steps": chain, "variables": variables, "masked": _masked(table, seen)}
+        masked = _masked(table, seen)
+        roles = {name: str(table.schema[name].role) for name in masked}
+        parameters = {"steps": chain, "variables": variables, "masked": masked, "roles": roles}
         return _release(table, seen, columns, suppressed, parameters, notes, rng)
 
     @classmethod

@@ -146,18 +146,27 @@ def sensitive_codes(view: PublishedView) -> dict[str, IndexArray]:
 def record_diversity(view: PublishedView, *, as_sdcmicro: bool = False) -> dict[str, Diversity]:
     """Return the diversity of every published record's class, by sensitive column.
 
-    Up to its version 5.8.1 sdcMicro takes every record that lacks a key, or whose key is '*', for a class of its own
-    (``as_sdcmicro``).
+    Up to its version 5.8.1 sdcMicro takes every record that lacks a key, or whose key is '*', for a class of its own,
+    and every missing sensitive value for one that nobody else has (``as_sdcmicro``).
     """
-    labels = view.classes.labels[~view.suppressed]
+    labels: AnyArray = view.classes.labels[~view.suppressed]
+    found = {}
     if as_sdcmicro:
-        lacking = np.flatnonzero((released_keys(view) < 0).any(axis=1))
-        labels = np.array(labels, dtype=np.int64)
-        labels[lacking] = labels.max(initial=0) + 1 + np.arange(len(lacking))
-    return {
-        name: diversity(labels, column.codes, missing=column.size - 1 if column.has_missing else None)
-        for name, column in _sensitive(view).items()
-    }
+        labels = _apart(labels, np.flatnonzero((released_keys(view) < 0).any(axis=1)))
+    for name, column in _sensitive(view).items():
+        missing = column.size - 1 if column.has_missing else None
+        if as_sdcmicro and missing is not None:
+            found[name] = diversity(labels, _apart(column.codes, np.flatnonzero(column.codes == missing)))
+        else:
+            found[name] = diversity(labels, column.codes, missing=missing)
+    return found
+
+
+def _apart(codes: AnyArray, rows: IndexArray) -> IndexArray:
+    """Return the codes with one of its own for each of some rows."""
+    found = np.array(codes, dtype=np.int64)
+    found[rows] = found.max(initial=0) + 1 + np.arange(len(rows))
+    return found
 
 
 def _sensitive(view: PublishedView) -> dict[str, Sensitive]:

@@ -1,7 +1,8 @@
 """Risk of sample uniques by a log-linear model of the keys: how many are unique in the population, and rightly matched.
 
 Skinner & Holmes 1998; sdcMicro's ``modRisk`` with method 'default' and the main effects of all keys. The expected count
-of a combination then is N times the product of the shares of its values.
+of a combination then is N times the product of the shares of its values. Records that lack a key, or whose key is '*',
+are left out, as there.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from fedanon.types import FloatArray, IntArray
 
 
 def expected_counts(keys: IntArray) -> FloatArray:
-    r"""Return :math:`\lambda_k = N \prod_j n_{j, x_j} / N` of every record; a missing key is a value."""
+    r"""Return :math:`\lambda_k = N \prod_j n_{j, x_j} / N` of every record."""
     shares = np.ones(len(keys))
     for column in keys.T:
         _, place, counts = np.unique(column, return_inverse=True, return_counts=True)
@@ -33,8 +34,13 @@ def unique_risks(keys: IntArray, weights: FloatArray | None) -> tuple[float, flo
         \qquad v_k = (1 - \pi_k) \lambda_k, \quad \pi_k = 1 / w_k
 
     the share of combinations that are sample uniques and also population uniques, and the expected share of right
-    matches of sample uniques. Without weights the sample is the population.
+    matches of sample uniques. Without weights the sample is the population. Codes below 0 are missing; NaN if no record
+    has all keys.
     """
+    complete = (keys >= 0).all(axis=1)
+    if not complete.any():
+        return np.nan, np.nan
+    keys, weights = keys[complete], None if weights is None else weights[complete]
     groups = Groups.equal_rows(keys)
     alone = groups.sizes[groups.labels] == 1
     included = np.ones(len(keys)) if weights is None else 1 / weights
