@@ -16,6 +16,7 @@ from fedanon.data.cells import is_suppressed
 from fedanon.data.groups import Groups
 from fedanon.data.table import Table
 from fedanon.sdc.methods.base import NO_CLAIM, Columns, Perturbative, own_columns, plan_of
+from fedanon.sdc.metrics.categories import says_nothing
 from fedanon.sdc.variables import Part
 from fedanon.sdc.wildcards import SUPPRESSED
 from fedanon.types import FloatArray, IntArray, Rng
@@ -49,7 +50,7 @@ class Keys:
 
     Parameters
     ----------
-    codes : one row per combination, one column per key; SUPPRESSED stands for a suppressed cell.
+    codes : one row per combination, one column per key; SUPPRESSED stands for a cell that says nothing.
     groups : the combination of every row of the table, in lexicographic order of the published cells.
     people : the people behind every combination, see :func:`person_shares`.
     """
@@ -59,13 +60,17 @@ class Keys:
     people: FloatArray
 
 
-def keys_of(table: Table, columns: Columns, names: list[str]) -> Keys:
-    """Return the current combinations of the columns ``names``."""
+def keys_of(table: Table, columns: Columns, names: list[str], *, missing_agrees: bool = False) -> Keys:
+    """Return the current combinations of the columns ``names``.
+
+    A missing key is a value, which only missing ones equal; or, with ``missing_agrees``, as silent as '*'.
+    """
+    silent = says_nothing if missing_agrees else is_suppressed
     attributes = {column.name: column.attribute for column in table.columns}
     codes = np.empty((len(table), len(names)), dtype=np.int32)
     for i, name in enumerate(names):
         values = Groups.equal_rows(columns[name].keys()).labels
-        codes[:, i] = np.where(is_suppressed(columns[name], attributes[name]), SUPPRESSED, values)
+        codes[:, i] = np.where(silent(columns[name], attributes[name]), SUPPRESSED, values)
     groups = Groups.equal_rows(codes)
     return Keys(codes[groups.first_rows], groups, sums(groups.labels, person_shares(table)))
 

@@ -49,8 +49,9 @@ class LocalSuppression(KeyMethod):
     it then also agrees with k rows as sdcMicro counts them, '*' agreeing with anything. That is weaker than
     k-anonymity, so nothing is claimed, and the release notes how many rows an attacker who knows the true values
     finds. With ``"equal"`` k people share every published row, which is claimed and verified if all quasi-identifiers
-    are keys. With ``"sdcmicro"`` every published row agrees with k records as ``freqCalc`` counts them, with no more
-    cells than sdcMicro's ``localSuppression`` (kAnon) needs; it is the weakest. See
+    are keys. With ``"sdcmicro"`` every published row agrees with k records as ``freqCalc`` counts them, a missing key
+    agreeing with anything too, with no more cells than sdcMicro's ``localSuppression`` (kAnon) needs; it is the
+    weakest. See
     :mod:`~fedanon.sdc.methods.suppression`.
     """
 
@@ -72,9 +73,11 @@ class LocalSuppression(KeyMethod):
         """Suppress some cells of the keys."""
         refuse_few_people(table, self.k)
         names = self._by_importance(table, current)
-        keys = keys_of(table, current, names)
+        keys = keys_of(table, current, names, missing_agrees=self.matching == "sdcmicro")
         if self.matching == "sdcmicro":
-            suppressed = wildcard_suppressions(keys.codes[keys.groups.labels], self.k)
+            codes = keys.codes[keys.groups.labels]
+            # what is missing stays so
+            suppressed = wildcard_suppressions(codes, self.k) & (codes != SUPPRESSED)
         else:
             search = fitting_suppressions if self.matching == "wildcard" else equal_suppressions
             suppressed = search(keys.codes, keys.people, self.k)[keys.groups.labels]
@@ -122,10 +125,10 @@ class LocalSuppression(KeyMethod):
 class ThresholdSuppression(KeyMethod):
     """Suppresses one key of every record whose risk exceeds a threshold (seed 004; sdcMicro's ``localSupp``).
 
-    The risk is that of Benedetti and Franconi with '*' agreeing with any value, as sdcMicro computes it, or 1/F (seed
-    004, eq. 3.6), where F counts the people whose keys agree with the record's, in the population if the schema names a
-    weight. Without weights both are one over the number of records that agree. All quasi-identifiers are keys. The
-    suppressed key is the column named, or the one with the most values. The risk is not computed again afterwards.
+    The risk is that of Benedetti and Franconi with '*' and missing keys agreeing with any value, as in sdcMicro, or 1/F
+    (seed 004, eq. 3.6), where F counts the people whose keys agree with the record's, in the population if the schema
+    names a weight. Without weights both are one over the number of records that agree. All quasi-identifiers are keys.
+    The suppressed key is the column named, or the one with the most values. The risk is not computed again afterwards.
     """
 
     name = "threshold_suppression"
@@ -146,8 +149,9 @@ class ThresholdSuppression(KeyMethod):
 
     def risks(self, table: Table, current: Columns) -> FloatArray:
         """Return the individual risk of every record."""
-        keys = keys_of(table, current, [column.name for column in table.columns])
-        if self.risk == "individual":
+        individual = self.risk == "individual"
+        keys = keys_of(table, current, [column.name for column in table.columns], missing_agrees=individual)
+        if individual:
             return key_risk(keys.codes[keys.groups.labels], table.weights).risk
         people = person_shares(table) * (1.0 if table.weights is None else table.weights)
         counted = wildcard_people(keys.codes, sums(keys.groups.labels, people))

@@ -20,6 +20,13 @@ def test_risks_by_hand() -> None:
     np.testing.assert_allclose(risks, [1 / 2, 1 / 2, 1, 1])
 
 
+def test_a_missing_key_agrees_with_anything_as_in_sdcmicro() -> None:
+    """(a, missing) agrees with all three a; it would be a risk of 1 if missing were a value."""
+    table = key_table("category", x=["a", "a", "a", "b"], y=["c", "c", None, "d"])
+    risks = ThresholdSuppression().risks(table, own_columns(table))
+    np.testing.assert_allclose(risks, [1 / 3, 1 / 3, 1 / 3, 1])
+
+
 def test_the_named_key_is_suppressed_above_the_threshold_only() -> None:
     out = published(TABLE, ThresholdSuppression(columns="y", threshold=0.5))
     assert out["y"].tolist() == ["c", "c", "*", "*"]
