@@ -7,7 +7,7 @@ and dashes differ too.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 Form = Literal["line", "band", "points", "bars", "level"]
@@ -18,6 +18,8 @@ REFERENCE = -1
 WITHIN, BEYOND = -2, -3
 #: the style of the level that every classifier has to beat
 MAJORITY = -4
+#: a line without a marker, for a key of dashes
+LINE = -5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,10 +30,11 @@ class Series:
     ----------
     label : its name.
     style : color, marker and dash: a number from 0, or one of the constants of this module.
-    x, y : the points.
+    x, y : the points; none of an entry that is in the legend alone.
     low, high : ends of the interval around every y; empty if there is none.
     texts : labels of the points, such as k.
     form : a line with markers, a line in a band, markers alone, bars from 0, or a level across the panel (y[0]).
+    dash : of the line, a number of DASHES; 0 is that of the style.
     """
 
     label: str
@@ -42,6 +45,7 @@ class Series:
     high: tuple[float, ...] = ()
     texts: tuple[str, ...] = ()
     form: Form = "line"
+    dash: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,8 +94,9 @@ def describe(panel: Panel) -> str:
         return panel.description
     axes = [" ".join(label.split()) for label in (panel.y_label, panel.x_label) if label]
     what = f"Axes: {' against '.join(axes)}." if axes else ""
-    parts = [f"{s.label}: {_points(s)}" for s in panel.series[:12]]
-    more = f"; and {len(panel.series) - 12} more" if len(panel.series) > 12 else ""
+    drawn = [series for series in panel.series if series.x]
+    parts = [f"{s.label}: {_points(s)}" for s in drawn[:12]]
+    more = f"; and {len(drawn) - 12} more" if len(drawn) > 12 else ""
     return " ".join(filter(None, [f"{panel.title}." if panel.title else "", what, "; ".join(parts) + more + "."]))
 
 
@@ -127,11 +132,19 @@ def style(index: int) -> Style:
         return Style(INK, "*", (0, (6, 2)))
     if index == MAJORITY:
         return Style(LIGHT[-1], "_", (0, (1, 1.5)))
+    if index == LINE:
+        return Style(INK, "", "solid")
     if index == WITHIN:
         return Style(LIGHT[0], "o", "none")
     if index == BEYOND:
         return Style(LIGHT[1], "X", "none")
     return Style(LIGHT[index % len(LIGHT)], MARKERS[index % len(MARKERS)], DASHES[index // len(LIGHT) % len(DASHES)])
+
+
+def style_of(series: Series) -> Style:
+    """Return the style of a series with its own dash."""
+    look = style(series.style)
+    return replace(look, dash=DASHES[series.dash]) if series.dash else look
 
 
 def variables() -> dict[str, str]:

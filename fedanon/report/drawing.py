@@ -14,7 +14,7 @@ from typing import Any
 
 from fedanon.errors import ConfigError
 from fedanon.io.atomic import atomic_write
-from fedanon.report.charts import FAINT, INK, Panel, Series, Style, style, variables
+from fedanon.report.charts import FAINT, INK, Panel, Series, Style, style, style_of, variables
 from fedanon.report.document import Figure
 
 PANEL, SMALL_PANEL, LARGE_PANEL = (3.8, 2.75), (2.1, 0.95), (7.6, 4.6)
@@ -133,7 +133,7 @@ def _height(panel: Panel) -> float:
 
 
 def _looks(panels: Sequence[Panel]) -> dict[str, Style]:
-    return {one.label: style(one.style) for panel in panels for one in panel.series}
+    return {one.label: style(one.style) if one.x else style_of(one) for panel in panels for one in panel.series}
 
 
 def _legend_columns(looks: dict[str, Style], width: float) -> int:
@@ -184,7 +184,7 @@ def _shrink(axes: Any) -> None:
 
 
 def _draw_series(axes: Any, one: Series, *, across: bool) -> None:
-    look = style(one.style)
+    look = style_of(one)
     if one.form == "level":
         axes.axhline(one.y[0], color=look.color, linestyle=look.dash, linewidth=1.4)
         return

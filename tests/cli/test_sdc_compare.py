@@ -42,6 +42,15 @@ def test_a_sweep_of_one_method(compare: Run, tmp_path: Path) -> None:
     assert plot.read_bytes().startswith(b"<?xml")
 
 
+def test_the_plot_tells_variants_by_their_dashes(compare: Run, tmp_path: Path) -> None:
+    plot = tmp_path / "rows.svg"
+    arguments = ("compare", "--method", "kim_noise", "--sweep", "c=0.1,1", "--reverse-map", "--plot", plot)
+    assert compare(*arguments).code == 0
+    drawn = plot.read_text()
+    assert all(text in drawn for text in ("plain", "reverse mapped", "Pareto front"))
+    assert "restricted" not in drawn, "it was not run"
+
+
 def test_variants(compare: Run) -> None:
     arguments = ("compare", "--method", "kim_noise", "--method", "mdav", "--sweep", "mdav:k=3", "--sweep", "c=0.1")
     rows = compare(*arguments, "--reverse-map", "--restricted", "--json").json["rows"]

@@ -6,6 +6,7 @@ The options and the run of a comparison are shared with `fedanon sdc recommend`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -253,16 +254,16 @@ def print_failures(failures: dict[str, str]) -> None:
 # ---- the plot ------------------------------------------------------------------------------------
 
 
-#: most methods whose variants are named in the plot
-MAX_NAMED = 4
-
-
 def draw_comparison(rows: pd.DataFrame, risk: str, loss: str, path: Path, *, limit: float | None = None) -> None:
-    """Draw all points, one line per method and variant, and the front; with ``limit`` also the choices within it."""
+    """Draw all points, one line per method and variant, and the front; with ``limit`` also the choices within it.
+
+    Colors and markers tell methods apart, dashes their variants.
+    """
     from fedanon.metrics import METRICS
-    from fedanon.report.charts import MAJORITY, REFERENCE, Panel, Series, spans_decades
+    from fedanon.report.charts import LINE, MAJORITY, REFERENCE, Panel, Series, spans_decades
     from fedanon.report.drawing import write_plot
     from fedanon.sdc.pareto import choose, pareto_front
+    from fedanon.sdc.sweeps import VARIANTS
 
     known = rows.dropna(subset=[risk, loss])
     styles = {method: style for style, method in enumerate(dict.fromkeys(known["method"]))}
@@ -271,12 +272,13 @@ def draw_comparison(rows: pd.DataFrame, risk: str, loss: str, path: Path, *, lim
         x, y = (tuple(map(float, points[name])) for name in (loss, risk))
         return Series(label=label, style=style, x=x, y=y, texts=tuple(texts), form=form)
 
-    # a variant is named at its first point, unless there are too many to read
-    named = len(styles) <= MAX_NAMED
+    dashes = {str(variant): place for place, variant in enumerate(VARIANTS) if variant in set(known["variant"])}
     drawn = [
-        series(str(method), styles[method], points, [str(variant)] if named and variant != "plain" else [])
+        replace(series(str(method), styles[method], points), dash=dashes[str(variant)])
         for (method, variant), points in known.groupby(["method", "variant"], sort=False)
     ]
+    if len(dashes) > 1:
+        drawn += [Series(label=name, style=LINE, x=(), y=(), dash=place) for name, place in dashes.items()]
     front = known[pareto_front(known[risk], known[loss])].sort_values([risk, loss])
     drawn.append(series("Pareto front", MAJORITY, front))
     if limit is not None:
