@@ -87,3 +87,22 @@ def pooled_estimates(
         for name in found[0]
         if all(one[name].value == one[name].value for one in found)
     }
+
+
+def summarize_copies(
+    copies: Sequence[pd.DataFrame], columns: Sequence[str], original: pd.DataFrame | None = None
+) -> dict[str, dict[str, float | None]]:
+    """Return means and slopes over all copies by name, with standard errors by both rules, beside the original's."""
+    analysis = means_and_slopes(columns)
+    before = {} if original is None else analysis(original)
+    wider = pooled_estimates(copies, analysis, "rubin")
+    return {
+        name: {
+            "pooled": one.estimate,
+            "deviation": one.variance**0.5,
+            "deviation_rubin": wider[name].variance ** 0.5,
+            "degrees": one.degrees,
+            "original": before[name].value if name in before else None,
+        }
+        for name, one in pooled_estimates(copies, analysis).items()
+    }

@@ -38,13 +38,15 @@ def test_the_command_writes_every_copy(run: Run, tmp_path: Path) -> None:  # noq
     file = tmp_path / "people.csv"
     income = rng.normal(3000, 500, 200)
     pd.DataFrame({"income": income, "tax": 0.3 * income + rng.normal(0, 50, 200)}).to_csv(file, index=False)
-    out = tmp_path / "out.csv"
+    out, schema = tmp_path / "out.csv", tmp_path / "people.toml"
+    number = 'role = "quasi_identifying"\ntype = "numeric"\nrange = [-9e9, 9e9]\n'
+    schema.write_text(f'name = "people"\n[attributes.income]\n{number}[attributes.tax]\n{number}')
     done = run(
         "sdc",
         "impute",
         file,
-        "--qi",
-        "all",
+        "--schema",
+        schema,
         "--columns",
         "tax",
         "--given",
@@ -60,5 +62,20 @@ def test_the_command_writes_every_copy(run: Run, tmp_path: Path) -> None:  # noq
     assert all(Path(f"{path}.manifest.json").exists() for path in done.json["written"])
     mean = done.json["estimates"]["mean of tax"]
     assert mean["pooled"] == pytest.approx(mean["original"], abs=4 * mean["deviation"])
-    again = run("sdc", "impute", file, "--qi", "all", "--columns", "tax", "--copies", "3", "-o", out)
+    page = tmp_path / "page.html"
+    report = ("report", "--privacy", tmp_path / "out_2.csv", "--original", file, "--no-attacks")
+    shown = run(*report, "--json").json["pooled"]
+    # a report of one copy pools all that lie beside it; their rows are in random order
+    assert list(shown["estimates"]) == list(done.json["estimates"])
+    assert shown["estimates"]["mean of tax"] == pytest.approx(mean, rel=1e-9)
+    assert mean["deviation_rubin"] > mean["deviation"]
+    assert run(*report, "-o", page).code == 0
+    assert "Estimates pooled over 3 copies" in page.read_text()
+    (tmp_path / "out_3.csv").unlink()
+    assert run(*report, "--json").json["pooled"] == {"copies": 3, "found": 2, "estimates": {}}
+    assert run(*report, "-o", page, "--force").code == 0
+    assert "2 of 3 copies" in page.read_text()
+    (tmp_path / "out_1.csv").write_text((tmp_path / "out_1.csv").read_text() + "\n")
+    assert run(*report, "--json").json["pooled"]["found"] == 1, "a file that was changed is no copy"
+    again = run("sdc", "impute", file, "--schema", schema, "--columns", "tax", "--copies", "3", "-o", out)
     assert "exists" in again.err

@@ -12,6 +12,7 @@ from fedanon.report.privacy.claims import sensitive_facts
 from fedanon.report.privacy.evidence import ReleaseEvidence
 from fedanon.report.privacy.federation_result import FederationResult
 from fedanon.report.privacy.losses import column_losses
+from fedanon.report.privacy.pooled_copies import pooled_facts
 from fedanon.report.privacy.risks import Risk, journalist, prosecutor
 
 
@@ -30,6 +31,7 @@ def describe_release(evidence: ReleaseEvidence, attacks: AttackReport | None = N
         "risks": {"prosecutor": _risk(prosecutor(evidence)), "journalist": _risk(journalist(evidence))},
         "attacks": None if attacks is None else _attacks(attacks),
         "losses": [asdict(one) for one in column_losses(evidence)],
+        "pooled": pooled_facts(evidence),
         "columns": {attribute.name: str(attribute.role) for attribute in evidence.schema.attributes},
         "lookalikes": [
             {"column": look.column, "kind": look.kind.letter, "sign": look.sign, "published": look.published}

@@ -30,6 +30,7 @@ from fedanon.report.privacy.chain import chain_blocks, is_truthful_step
 from fedanon.report.privacy.evidence import ReleaseEvidence
 from fedanon.report.privacy.language import Language
 from fedanon.report.privacy.masked_numbers import masked_number_blocks
+from fedanon.report.privacy.pooled_copies import pooled_blocks, pooled_facts
 from fedanon.sdc.metrics.numeric_pair import deviations, numeric_pair
 
 
@@ -47,6 +48,7 @@ def losses_section(evidence: ReleaseEvidence, losses: Sequence[ColumnLoss], say:
         table, release = evidence.with_masked
         if table is not None and release is not None:
             blocks += masked_number_blocks(table, release, say)
+        blocks += pooled_blocks(pooled_facts(evidence), say)
     return Section(say("losses.title"), tuple(blocks))
 
 
