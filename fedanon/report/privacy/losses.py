@@ -39,7 +39,7 @@ def losses_section(evidence: ReleaseEvidence, losses: Sequence[ColumnLoss], say:
     blocks: list[Block] = [Facts(_facts(evidence, losses, say))]
     if not is_truthful(evidence, losses):
         blocks.append(Note(say("losses.untrue_title"), (say("losses.untrue"),), "warning"))
-    if perturbed := [one.column for one in losses if one.loss is None]:
+    if perturbed := evidence.perturbed:
         blocks.append(Paragraph(say("losses.masked", columns=say.named(perturbed))))
     if losses:
         blocks += [*_spread([one for one in losses if one.loss is not None], say), _table(losses, say)]
@@ -78,7 +78,7 @@ def _facts(evidence: ReleaseEvidence, losses: Sequence[ColumnLoss], say: Languag
             say("losses.suppressed"),
             say("losses.of_rows", n=evidence.suppressed, share=say.share(evidence.suppressed / rows), rows=rows),
         ),
-        (say("losses.mean"), say.share(mean_loss(losses))),
+        (say("losses.mean_generalized" if evidence.perturbed else "losses.mean"), say.share(mean_loss(losses))),
     )
 
 
