@@ -273,7 +273,7 @@ def test_limits_only_where_they_apply(tmp_path: Path) -> None:
     alike = Page(render_html(release_report(evidence(tmp_path, frame=ward_frame(alike=True)), say))).text
     assert "classes all have the same value" in alike
     assert "k is counted over the federation" not in alike
-    assert "look like an identifier are published unchanged: e-mail" in re.sub(r"\s+([.,:;])", r"\1", alike)
+    assert "look like an identifier are published: e-mail" in re.sub(r"\s+([.,:;])", r"\1", alike)
     claim(tmp_path, model="k-anonymity", k=50, scope="federation", k_local=2, count=None)
     federated = release_report(
         ReleaseEvidence.from_file(tmp_path / "ward.csv", ward_schema(), table=evidence_table()), say
