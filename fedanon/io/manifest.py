@@ -136,12 +136,12 @@ class Manifest:
 
         Those that the steward chose as keys stay quasi-identifiers.
         """
-        if self.schema is None or not self.masked:
+        # a manifest from before roles were kept has none
+        if self.schema is None or not self.masked or "roles" not in self.provenance["parameters"]:
             return self.schema
         parameters = self.provenance["parameters"]
         try:
-            # a manifest from before roles were kept has none
-            roles, keys = parameters.get("roles", {}), parameters["variables"]["used"]["keys"]
+            roles, keys = parameters["roles"], parameters["variables"]["used"]["keys"]
             names = [name for name in self.masked if name in roles and name not in keys]
             changed = [replace(self.schema[name], role=Role(roles[name])) for name in names]
         except (FedanonError, KeyError, TypeError, ValueError):
