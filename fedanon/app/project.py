@@ -4,7 +4,8 @@ project.toml     which table, how it is read, what was asked for last, language 
 schema.toml      the columns and their roles
 data/            files that were dropped onto the page
 releases/001/    a release with its manifest, its facts, its attacks and its reports
-secret/          which row of a release shows which record: never to be handed on
+secret/          which row of a release shows which record, the key of pseudonyms, the ledger of a series: never to be
+                 handed on
 federations/     results of simulations
 audit.jsonl      what was done, line by line
 """
@@ -19,11 +20,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from fedanon.data.schema import Schema
 from fedanon.data.schema_toml import toml_value
 from fedanon.errors import ConfigError, DataError
 from fedanon.io.atomic import atomic_write
 
-FILE, SCHEMA, AUDIT = "project.toml", "schema.toml", "audit.jsonl"
+FILE, SCHEMA, AUDIT, SECRET = "project.toml", "schema.toml", "audit.jsonl", "secret"
+#: how a table is read, by the options of the commands
+READING = {
+    "encoding": "--encoding",
+    "separator": "--separator-in",
+    "decimal": "--decimal-in",
+    "sheet": "--sheet",
+    "query": "--query",
+}
 #: names of files that are kept as they are; all else in a name becomes a dash
 _SAFE = re.compile(r"[^\w .()-]+")
 _NUMBER = re.compile(r"[0-9]{3,6}")
@@ -35,6 +45,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "look": {"language": "en", "theme": "auto"},
     "source": {},
     "protect": {"method": "mondrian", "k": 5, "seed": 0},
+    "keys": {"person": "secret/person.key"},
     "steps": {},
     "report": {},
     "federation": {},
@@ -100,14 +111,40 @@ class Project:
         """Whether roles were proposed."""
         return bool(self.source) and self.schema.exists()
 
-    def source_options(self) -> list[str]:
-        """How a command names the table that is open."""
-        return source_options(self.source)
+    def read_schema(self) -> Schema:
+        """The schema of the table that is open."""
+        return Schema.read(self.schema)
 
     @property
-    def missing_options(self) -> list[str]:
-        """How a command says what happens to missing quasi-identifiers."""
-        return missing_options(self.settings["protect"].get("missing", "error"))
+    def missing(self) -> str:
+        """What happens to missing quasi-identifiers."""
+        return str(self.settings["protect"].get("missing", "error"))
+
+    @property
+    def key(self) -> str:
+        """The file of the key of pseudonyms and shifted dates."""
+        return str(self.settings["keys"]["person"])
+
+    @property
+    def needs_key(self) -> bool:
+        """Whether the schema declares pseudonyms or shifted dates."""
+        return self.has_schema and self.read_schema().needs_key
+
+    @property
+    def series(self) -> SeriesFolder:
+        """The series of releases of the project, which may not have begun."""
+        return SeriesFolder(self.folder)
+
+    def table_words(self, schema: str = SCHEMA, *, publishes: bool = False) -> list[str]:
+        """How a command names the table that is open with its schema, and the key if it publishes rows."""
+        words = [*source_options(self.source), "--schema", schema, *missing_options(self.missing)]
+        return [*words, "--key", self.key] if publishes and self.needs_key else words
+
+    def secret_folder(self) -> Path:
+        """The folder of what is never handed on."""
+        folder = self.folder / SECRET
+        folder.mkdir(parents=True, mode=0o700, exist_ok=True)
+        return folder
 
     def new_data_file(self, name: str) -> Path:
         """A free place in data/ for a file of this name, of which only harmless characters are kept."""
@@ -137,7 +174,7 @@ class Project:
         """An empty folder for the next release."""
         folder = self.folder / "releases"
         folder.mkdir(parents=True, exist_ok=True)
-        (self.folder / "secret").mkdir(mode=0o700, exist_ok=True)
+        self.secret_folder()
         taken = [int(one.name) for one in folder.iterdir() if _NUMBER.fullmatch(one.name)]
         path = folder / f"{max(taken, default=0) + 1:03}"
         path.mkdir()
@@ -152,6 +189,46 @@ class Project:
     def relative(self, path: Path) -> str:
         """A path as the commands of this project name it."""
         return path.relative_to(self.folder).as_posix()
+
+
+@dataclass(frozen=True)
+class SeriesFolder:
+    """The series of a project: its schema and, beside it, the ledger of what was shown of whom."""
+
+    project: Path
+
+    @property
+    def folder(self) -> Path:
+        """Where both lie."""
+        return self.project / SECRET / "series"
+
+    @property
+    def schema(self) -> Path:
+        """The schema of all its releases."""
+        return self.folder / SCHEMA
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether it has a release."""
+        return self.schema.exists() and bool(self.manifests())
+
+    def manifests(self) -> list[str]:
+        """The manifests of its releases, as commands name them."""
+        found = sorted((self.project / "releases").glob("*/release*.manifest.json"))
+        return [one.relative_to(self.project).as_posix() for one in found if _is_of_series(one)]
+
+    def is_of(self, columns: list[str]) -> bool:
+        """Whether a table with these columns may be its next: next month's file."""
+        return self.has_begun and set(Schema.read(self.schema).names) == set(columns)
+
+    def fits(self, schema: Schema) -> bool:
+        """Whether a table of this schema can be its next."""
+        return self.has_begun and Schema.read(self.schema).sha256 == schema.sha256
+
+
+def _is_of_series(manifest: Path) -> bool:
+    claim = json.loads(manifest.read_text(encoding="utf-8")).get("claim") or {}
+    return "series" in claim
 
 
 @dataclass(frozen=True)
@@ -171,14 +248,24 @@ class ReleaseFolder:
         return (self.path / "release.json").exists()
 
     @property
-    def file(self) -> Path:
-        """The released file."""
-        return self.path / str(self.read("release")["file"])
+    def made(self) -> dict[str, Any]:
+        """How it was made."""
+        usual = {"schema": self.relative(SCHEMA), "key": "", "series": False, "previous": []}
+        return {**usual, **self.read("release")}
+
+    def relative(self, name: str) -> str:
+        """A file of its folder, as the commands of the project name it."""
+        return f"releases/{self.number}/{name}"
+
+    @property
+    def file(self) -> str:
+        """The released file, as commands name it."""
+        return self.relative(str(self.made["file"]))
 
     @property
     def row_key(self) -> Path:
         """Which row shows which record."""
-        return self.path.parents[1] / "secret" / f"{self.number}.key"
+        return self.path.parents[1] / SECRET / f"{self.number}.key"
 
     def read(self, name: str) -> dict[str, Any]:
         """A file of facts; empty if there is none."""
@@ -188,13 +275,13 @@ class ReleaseFolder:
             return {}
         return found if isinstance(found, dict) else {}
 
-    def source_options(self) -> list[str]:
-        """How a command names the table it was made from."""
-        return source_options(self.read("release")["source"])
-
-    def missing_options(self) -> list[str]:
-        """How a command says what happened to missing quasi-identifiers."""
-        return missing_options(self.read("release")["missing"])
+    def original_words(self) -> list[str]:
+        """How a command names the table it was made from, the file or the address first."""
+        made = self.made
+        words = [*source_options(made["source"]), "--schema", made["schema"], *missing_options(made["missing"])]
+        words += ["--row-key", f"{SECRET}/{self.number}.key"]
+        words += ["--key", made["key"]] if made["key"] else []
+        return [*words, *(word for one in made["previous"] for word in ("--previous", one))]
 
     def write(self, name: str, facts: dict[str, Any]) -> None:
         """Keep facts."""
@@ -210,8 +297,8 @@ class ReleaseFolder:
 def source_options(given: Mapping[str, Any]) -> list[str]:
     """How a command names a table: the file or the address first."""
     words = list(given["data"])
-    for name in ("encoding", "sheet", "query"):
-        words += [f"--{name}", given[name]] if given.get(name) else []
+    for name, option in READING.items():
+        words += [option, {"\t": "tab"}.get(given[name], given[name])] if given.get(name) else []
     if "header" in given:
         words.append("--header" if given["header"] else "--no-header")
     for view in given.get("views", ()):

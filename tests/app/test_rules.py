@@ -85,5 +85,14 @@ def test_a_project_is_the_same_wherever_it_is_copied(tmp_path: Path) -> None:
     shutil.copytree(tmp_path / "one", tmp_path / "other")
     copied = Project.open(tmp_path / "other")
     assert copied.settings == project.settings
-    assert copied.source_options() == ["data/a b.csv", "--query", 'SELECT "x"\n', "--no-header"]
-    assert copied.missing_options == ["--missing", "category"]
+    words = [
+        "data/a b.csv",
+        "--query",
+        'SELECT "x"\n',
+        "--no-header",
+        "--schema",
+        "schema.toml",
+        "--missing",
+        "category",
+    ]
+    assert copied.table_words() == words

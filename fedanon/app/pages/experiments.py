@@ -11,14 +11,14 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
 from fedanon.app.pages.report import SANDBOX
-from fedanon.app.shell import State, go, render, text_of
+from fedanon.app.shell import State, Shown, go, text_of, view
 from fedanon.errors import ConfigError
 
 KIND = "experiments"
 _NAME = re.compile(r"\w[\w .-]{0,99}")
 
 
-def show(state: State, request: Request, error: str = "") -> Response:
+def show(state: State, request: Request) -> Shown:
     """The page: all result sets, or one of them."""
     folder = _folder(state)
     found: list[dict[str, Any]] = state.desk.ask("experiments", folder=str(folder)) if folder else []
@@ -31,11 +31,8 @@ def show(state: State, request: Request, error: str = "") -> Response:
     if chosen is not None:
         numbers = state.desk.ask("results", folder=str(chosen["folder"]), filters=filters)
     report = state.project.folder / "reports" / f"{name}.html"
-    return render(
-        state,
+    return view(
         "experiments",
-        step="experiments",
-        error=error,
         folder=folder,
         found=found,
         chosen=chosen,
@@ -70,8 +67,9 @@ def make(state: State, request: Request, form: FormData) -> Response:
     if chosen is None or not _NAME.fullmatch(name):
         raise ConfigError(state.say("app.experiments.none_such"))
     (state.project.folder / "reports").mkdir(parents=True, exist_ok=True)
-    state.jobs.start(KIND, [_words(chosen)], about=name)
-    return go(f"/experiments/{name}")
+    here = f"/experiments/{name}"
+    state.jobs.start(KIND, [_words(chosen)], about=name, page=here)
+    return go(here)
 
 
 def _words(chosen: dict[str, Any]) -> list[str]:

@@ -10,37 +10,45 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.requests import Request
 from starlette.responses import Response
 
-from fedanon.app.shell import State, go, render, text_of
+from fedanon.app.project import source_options
+from fedanon.app.shell import State, Shown, go, text_of, view
 from fedanon.errors import ConfigError, FedanonError
 
-ENCODINGS = ("auto", "utf-8", "cp1252", "latin-1", "utf-16")
-HEADERS = {"auto": None, "yes": True, "no": False}
+#: what can be said of how a text file is read, beside finding it out; the first is what stands for that
+AUTO = "auto"
+CHOICES: dict[str, dict[str, Any]] = {
+    "separator": {AUTO: "", "comma": ",", "semicolon": ";", "tab": "\t", "bar": "|"},
+    "decimal": {AUTO: "", "point": ".", "comma": ","},
+    "encoding": {AUTO: "", "utf-8": "utf-8", "cp1252": "cp1252", "latin-1": "latin-1", "utf-16": "utf-16"},
+    "header": {AUTO: None, "yes": True, "no": False},
+}
 
 
-def show(state: State, request: Request, error: str = "") -> Response:
+def show(state: State, request: Request) -> Shown:
     """The page."""
-    if state.project.source and state.opened is None and not error:
+    error, source = "", state.project.source
+    if source and state.opened is None:
         try:
             state.opened = state.desk.ask("open", source=state.source())
         except FedanonError as failure:
             error = str(failure)
-    words = ["schema", "infer", *state.project.source_options(), "-o", "schema.toml"] if state.opened else []
-    return render(
-        state,
+    chosen = {
+        name: next((one for one, value in known.items() if value == source.get(name, known[AUTO])), AUTO)
+        for name, known in CHOICES.items()
+    }
+    return view(
         "open",
-        step="open",
         error=error,
         opened=state.opened,
-        encodings=ENCODINGS,
-        headers=list(HEADERS),
-        header=next(name for name, value in HEADERS.items() if value == state.project.source.get("header")),
-        command_words=words,
+        choices=CHOICES,
+        reading=chosen,
+        command_words=["schema", "infer", *source_options(source), "-o", "schema.toml"] if state.opened else [],
     )
 
 
-def examples(state: State, request: Request) -> Response:
+def examples(state: State, request: Request) -> Shown:
     """The examples that are at hand: a part of the page, which comes when the helper process is there."""
-    return render(state, "open_examples", examples=state.desk.ask("examples"))
+    return view("open_examples", examples=state.desk.ask("examples"))
 
 
 def upload(state: State, request: Request, form: FormData) -> Response:
@@ -77,11 +85,10 @@ def place(state: State, request: Request, form: FormData) -> Response:
 def reading(state: State, request: Request, form: FormData) -> Response:
     """Read the same table in another way."""
     source = {name: value for name, value in state.project.source.items() if name in ("data", "query", "views")}
-    if text_of(form, "encoding", "auto") in ENCODINGS[1:]:
-        source["encoding"] = text_of(form, "encoding")
-    header = HEADERS.get(text_of(form, "header", "auto"))
-    if header is not None:
-        source["header"] = header
+    for name, known in CHOICES.items():
+        wanted = text_of(form, name, AUTO)
+        if wanted != AUTO and wanted in known:
+            source[name] = known[wanted]
     if text_of(form, "sheet"):
         source["sheet"] = text_of(form, "sheet")
     _open(state, source)
@@ -115,5 +122,7 @@ def _open(state: State, source: dict[str, Any], *, keep_schema: bool = False) ->
     state.project.settings["source"] = {}
     state.project.save("source", **source)
     state.project.save("protect", missing=None)
-    if not keep_schema:
+    if state.project.series.is_of(opened["columns"]):
+        shutil.copyfile(state.project.series.schema, state.project.schema)
+    elif not keep_schema:
         state.project.schema.unlink(missing_ok=True)
