@@ -113,7 +113,7 @@ class State:
 
 
 @dataclass(frozen=True)
-class Shown:
+class PageView:
     """A page, or a part of one: a template and what it shows."""
 
     template: str
@@ -125,13 +125,13 @@ class Shown:
         return str(self.values.get("step", self.template))
 
 
-def view(template: str, /, **values: Any) -> Shown:
+def view(template: str, /, **values: Any) -> PageView:
     """What a page shows; ``step`` says where it belongs if its template does not."""
-    return Shown(template, values)
+    return PageView(template, values)
 
 
-Page = Callable[[State, Request], Shown | Response]
-Action = Callable[[State, Request, FormData], Shown | Response]
+Page = Callable[[State, Request], PageView | Response]
+Action = Callable[[State, Request, FormData], PageView | Response]
 
 
 @lru_cache
@@ -149,7 +149,7 @@ def templates() -> Environment:
     return environment
 
 
-def render(state: State, shown: Shown, *, status: int = 200, error: str = "", back: str = "") -> HTMLResponse:
+def render(state: State, shown: PageView, *, status: int = 200, error: str = "", back: str = "") -> HTMLResponse:
     """A page, or a part of one, with what failed, if anything did; ``back`` is its own address."""
     say, step = state.say, shown.step if shown.step in STEPS else ""
     shared = {
@@ -236,8 +236,8 @@ def action(act: Action, show: Page) -> Callable[[Request], Any]:
 FAILED = view("failed")
 
 
-def _answer(state: State, shown: Shown | Response, **how: Any) -> Response:
-    return render(state, shown, **how) if isinstance(shown, Shown) else shown
+def _answer(state: State, shown: PageView | Response, **how: Any) -> Response:
+    return render(state, shown, **how) if isinstance(shown, PageView) else shown
 
 
 def _shown_error(state: State, request: Request, show: Page, error: Exception) -> Response:
@@ -247,7 +247,7 @@ def _shown_error(state: State, request: Request, show: Page, error: Exception) -
     except Exception:
         shown = FAILED
     # a page that leads elsewhere would lose the message
-    return render(state, shown if isinstance(shown, Shown) else FAILED, status=status, error=message)
+    return render(state, shown if isinstance(shown, PageView) else FAILED, status=status, error=message)
 
 
 def _told(error: Exception, state: State) -> tuple[int, str]:

@@ -8,7 +8,7 @@ from dataclasses import Field, dataclass, fields
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 import click
 import typer
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 # ---- Options derived from the settings of a run --------------------------------------------------
 
 Command = Callable[..., None]
+Kind = TypeVar("Kind", bound="ReadOptions")
 DP = "dp_"
 
 
@@ -271,18 +272,12 @@ class ReadOptions:
 
     def at(self, file: str | None, **more: Any) -> TableSource:
         """The options of a table that is read in this way."""
-        return TableSource(
-            file=file, **more, **{entry.name: getattr(self, entry.name) for entry in fields(ReadOptions)}
-        )
+        return TableSource(file=file, **more, **vars(self))
 
 
 def takes_reading(command: Command) -> Command:
     """Give a command the options that say how its table is read; it receives them as its first argument."""
-    return _with_options(
-        command,
-        _field_parameters(ReadOptions),
-        lambda given: ReadOptions(**{e.name: given[e.name] for e in fields(ReadOptions)}),
-    )
+    return _with_options(command, _field_parameters(ReadOptions), lambda given: _gathered(ReadOptions, given))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -413,11 +408,14 @@ def _field_parameters(kind: type[ReadOptions]) -> list[inspect.Parameter]:
 
 
 def _table_source(kind: type[TableSource], given: Mapping[str, Any]) -> TableSource:
-    chosen = {entry.name: given[entry.name] for entry in fields(kind)}
     if given["client"] is not None:
         warn_renamed("--client", "--node")
-        chosen["node"] = [str(given["client"])]
-    return kind(**chosen)
+        given = {**given, "node": [str(given["client"])]}
+    return _gathered(kind, given)
+
+
+def _gathered(kind: type[Kind], given: Mapping[str, Any]) -> Kind:
+    return kind(**{entry.name: given[entry.name] for entry in fields(kind)})
 
 
 def parquet_source(file: Path, schema: Path | None, quasi: str | None, key: Path | None = None) -> ParquetSource:

@@ -36,8 +36,8 @@ def visits() -> str:
     rng = np.random.default_rng(0)
     lines = ["record_number,sex,admitted,ill"]
     for person in range(60):
-        for day in sorted(rng.integers(1, 28, 3)):
-            lines.append(f"P{person:03},{'FM'[person % 2]},2024-03-{day:02},{'yes' if rng.random() < 0.5 else 'no'}")
+        days = sorted(rng.integers(1, 28, 3))
+        lines += [f"P{person:03},{'FM'[person % 2]},2024-03-{day:02},{rng.choice(['yes', 'no'])}" for day in days]
     return "\n".join(lines) + "\n"
 
 

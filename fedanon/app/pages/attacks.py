@@ -9,12 +9,12 @@ from starlette.responses import Response
 from fedanon.app import charts
 from fedanon.app.pages.result import chosen, of_release
 from fedanon.app.project import AUDIT, ReleaseFolder
-from fedanon.app.shell import State, Shown, go
+from fedanon.app.shell import PageView, State, go
 
 KIND = "attacks"
 
 
-def show(state: State, request: Request) -> Shown:
+def show(state: State, request: Request) -> PageView:
     """The page."""
     release = chosen(state, request)
     found = release.read("attacks")

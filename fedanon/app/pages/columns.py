@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from fedanon.app.project import DEFAULTS, SCHEMA, source_options
-from fedanon.app.shell import State, Shown, go, text_of, view
+from fedanon.app.shell import PageView, State, go, text_of, view
 from fedanon.data.rules.dates import DateRule
 from fedanon.data.schema import FreeText, Role, Schema, type_name
 from fedanon.data.schema_toml import schema_toml
@@ -26,7 +26,7 @@ NOBODY, ONE_ROW = "records", "one_row"
 MOST_DAYS = 3650
 
 
-def show(state: State, request: Request) -> Shown | Response:
+def show(state: State, request: Request) -> PageView | Response:
     """The page."""
     if not state.project.source:
         return go("/open")

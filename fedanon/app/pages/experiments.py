@@ -11,14 +11,14 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
 from fedanon.app.pages.report import SANDBOX
-from fedanon.app.shell import State, Shown, go, text_of, view
+from fedanon.app.shell import PageView, State, go, text_of, view
 from fedanon.errors import ConfigError
 
 KIND = "experiments"
 _NAME = re.compile(r"\w[\w .-]{0,99}")
 
 
-def show(state: State, request: Request) -> Shown:
+def show(state: State, request: Request) -> PageView:
     """The page: all result sets, or one of them."""
     folder = _folder(state)
     found: list[dict[str, Any]] = state.desk.ask("experiments", folder=str(folder)) if folder else []

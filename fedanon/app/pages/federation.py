@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from fedanon.app import charts
 from fedanon.app.jobs import Job
-from fedanon.app.shell import State, Shown, go, text_of, view
+from fedanon.app.shell import PageView, State, go, text_of, view
 from fedanon.errors import ConfigError, FedanonError
 from fedanon.io.atomic import atomic_write
 
@@ -27,7 +27,7 @@ MEASURES = ("k_reached", "ncp", "linkage_expected_share", "truthfulness")
 _NAME = re.compile(r"[0-9]{3,6}")
 
 
-def show(state: State, request: Request) -> Shown:
+def show(state: State, request: Request) -> PageView:
     """The page."""
     job, results = state.jobs.last(KIND), _results(state)
     asked = request.query_params.get("run", "")
@@ -110,7 +110,7 @@ def run(state: State, request: Request, form: FormData) -> Response:
     return go("/federation")
 
 
-def live(state: State, request: Request) -> Shown:
+def live(state: State, request: Request) -> PageView:
     """The scores so far: a part of the page."""
     job = state.jobs.last(KIND)
     return view("federation_curves", figures={} if job is None else _curves(state, _scores(job)), job=job)
@@ -128,7 +128,7 @@ def watch(state: State, request: Request, form: FormData) -> Response:
     return go("/federation#server")
 
 
-def server(state: State, request: Request) -> Shown:
+def server(state: State, request: Request) -> PageView:
     """What the folder says now: a part of the page, asked for again and again."""
     return view("federation_server", **_watched(state))
 

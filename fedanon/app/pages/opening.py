@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from fedanon.app.project import source_options
-from fedanon.app.shell import State, Shown, go, text_of, view
+from fedanon.app.shell import PageView, State, go, text_of, view
 from fedanon.errors import ConfigError, FedanonError
 
 #: what can be said of how a text file is read, beside finding it out; the first is what stands for that
@@ -24,7 +24,7 @@ CHOICES: dict[str, dict[str, Any]] = {
 }
 
 
-def show(state: State, request: Request) -> Shown:
+def show(state: State, request: Request) -> PageView:
     """The page."""
     error, source = "", state.project.source
     if source and state.opened is None:
@@ -46,7 +46,7 @@ def show(state: State, request: Request) -> Shown:
     )
 
 
-def examples(state: State, request: Request) -> Shown:
+def examples(state: State, request: Request) -> PageView:
     """The examples that are at hand: a part of the page, which comes when the helper process is there."""
     return view("open_examples", examples=state.desk.ask("examples"))
 

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from fedanon.app import charts
 from fedanon.app.jobs import Job
 from fedanon.app.project import AUDIT, SCHEMA, ReleaseFolder
-from fedanon.app.shell import State, Shown, go, text_of, view
+from fedanon.app.shell import PageView, State, go, text_of, view
 from fedanon.data.schema import Schema
 from fedanon.errors import ConfigError, FedanonError
 
@@ -31,7 +31,7 @@ KS = "3,5,10,20"
 Made = Mapping[str, Any]
 
 
-def show(state: State, request: Request) -> Shown | Response:
+def show(state: State, request: Request) -> PageView | Response:
     """The page."""
     if not state.project.has_schema:
         return go("/open")
@@ -102,7 +102,7 @@ def _require(asked: dict[str, Any]) -> str:
     return ",".join(parts)
 
 
-def preview(state: State, request: Request, form: FormData) -> Shown:
+def preview(state: State, request: Request, form: FormData) -> PageView:
     """Loss and risk on a sample: a part of the page."""
     try:
         asked = _asked(state, form)

@@ -12,7 +12,7 @@ from starlette.responses import FileResponse, Response
 from fedanon.app.jobs import Job
 from fedanon.app.pages.result import chosen, of_release
 from fedanon.app.project import AUDIT, LANGUAGES, ReleaseFolder
-from fedanon.app.shell import State, Shown, go, text_of
+from fedanon.app.shell import PageView, State, go, text_of
 from fedanon.data.schema_toml import toml_value
 from fedanon.errors import ConfigError, FedanonError
 from fedanon.io.atomic import atomic_write
@@ -29,7 +29,7 @@ AUDIT_LINES = 20
 SANDBOX = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'"
 
 
-def show(state: State, request: Request) -> Shown:
+def show(state: State, request: Request) -> PageView:
     """The page."""
     release = chosen(state, request)
     asked = str(request.query_params.get("language", state.say.code))

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from fedanon.app import charts
 from fedanon.app.project import ReleaseFolder
-from fedanon.app.shell import State, Shown, go, text_of, view
+from fedanon.app.shell import PageView, State, go, text_of, view
 from fedanon.errors import ConfigError, FedanonError
 
 
@@ -20,12 +20,12 @@ def chosen(state: State, request: Request) -> ReleaseFolder:
     return release
 
 
-def of_release(state: State, release: ReleaseFolder, template: str, **values: object) -> Shown:
+def of_release(state: State, release: ReleaseFolder, template: str, **values: object) -> PageView:
     """A page about a release, which leads to those of the others."""
     return view(template, release=release, releases=state.project.releases(), **values)
 
 
-def show(state: State, request: Request) -> Shown:
+def show(state: State, request: Request) -> PageView:
     """The page."""
     release = chosen(state, request)
     facts, made = release.read("facts"), release.made
@@ -41,7 +41,7 @@ def show(state: State, request: Request) -> Shown:
     )
 
 
-def rows(state: State, request: Request, form: FormData) -> Shown:
+def rows(state: State, request: Request, form: FormData) -> PageView:
     """Records as they were and as they are published: a part of the page."""
     release = chosen(state, request)
     given = text_of(form, "start", "1")

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from fedanon.app import charts
 from fedanon.app.jobs import Job
 from fedanon.app.project import AUDIT
-from fedanon.app.shell import State, Shown, go, text_of, view
+from fedanon.app.shell import PageView, State, go, text_of, view
 from fedanon.data.schema import Role, Schema
 from fedanon.errors import ConfigError
 
@@ -20,7 +20,7 @@ KIND = "risk"
 MAX_SIZE = 3
 
 
-def show(state: State, request: Request) -> Shown | Response:
+def show(state: State, request: Request) -> PageView | Response:
     """The page."""
     if not state.project.has_schema:
         return go("/open")

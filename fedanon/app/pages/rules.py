@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from fedanon.app.pages.columns import look_at_columns, write_schema
 from fedanon.app.project import SCHEMA, source_options
-from fedanon.app.shell import State, Shown, go, text_of, view
+from fedanon.app.shell import PageView, State, go, text_of, view
 from fedanon.data.attributes import KEYS, attribute_entry, is_date, read_attribute, type_name
 from fedanon.data.hierarchy import ROOT, Hierarchy
 from fedanon.data.schema import Attribute, Categorical, Schema
@@ -34,7 +34,7 @@ def _attribute(state: State, request: Request) -> tuple[Schema, Attribute]:
     return schema, schema.attributes[index]
 
 
-def show(state: State, request: Request) -> Shown:
+def show(state: State, request: Request) -> PageView:
     """The page."""
     schema, attribute = _attribute(state, request)
     tree = attribute.hierarchy if isinstance(attribute, Categorical) and attribute.rule is None else None

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from fedanon.app.pages.protect import Made, output_words, release_to_be, start_release
 from fedanon.app.project import AUDIT
-from fedanon.app.shell import State, Shown, go, text_of, view
+from fedanon.app.shell import PageView, State, go, text_of, view
 from fedanon.errors import ConfigError, FedanonError
 
 #: offered by name, with parameters as an example; any other method can be written
@@ -37,7 +37,7 @@ def _measure(state: State, taken: list[str]) -> dict[str, Any]:
     return dict(state.desk.ask("steps", **state.table(), steps=taken, patience=PATIENCE))
 
 
-def show(state: State, request: Request) -> Shown | Response:
+def show(state: State, request: Request) -> PageView | Response:
     """The page."""
     if not state.project.has_schema:
         return go("/open")
