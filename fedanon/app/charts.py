@@ -217,5 +217,9 @@ def curves(points: Sequence[Mapping[str, Any]], names: Sequence[str], say: Langu
         if known:
             title = say(f"app.score.{name}")
             line = Series(label=title, style=0, x=tuple(x for x, _ in known), y=tuple(y for _, y in known))
-            found[prefix + name] = Panel(title="", x_label=say("app.federation.round"), y_label=title, series=(line,))
+            apart = max(1, len(known) // 6)
+            ticks = tuple((x, f"{x:g}") for x, _ in known[::apart])
+            found[prefix + name] = Panel(
+                title="", x_label=say("app.federation.round"), y_label=title, series=(line,), x_ticks=ticks
+            )
     return found

@@ -266,7 +266,11 @@ class Bench:
             except FedanonError:
                 continue
             if "experiment" in manifest:
-                about = {"title": str(manifest.get("title", "")), "findings": list(manifest.get("findings", []))}
+                findings = [
+                    one if isinstance(one, dict) else {"text": str(one)} for one in manifest.get("findings", [])
+                ]
+                told = [{"text": str(one["text"]), "holds": one.get("holds")} for one in findings]
+                about = {"title": str(manifest.get("title", "")), "findings": told}
                 found.append({"name": str(manifest["experiment"]), "folder": str(place), **about})
         return found
 

@@ -15,7 +15,8 @@ CATALOGUES = {"en": "english.toml", "pt": "portuguese.toml"}
 #: sentences of the library in other languages than its own
 SENTENCES = {"pt": "sentences_portuguese.toml"}
 #: names in braces that stand for a sentence, which is translated too
-NESTED = ("said",)
+NESTED = ("said", "what", "topic", "counted")
+_NUMBER = re.compile(r"\d{1,3}(?:,\d{3})*(?:\.\d+)?")
 _NAME = re.compile(r"\\\{(\w+)\\\}")
 _END = re.compile(r"(?<=[.!?]) (?=[A-Z])")
 
@@ -37,9 +38,9 @@ def _read(name: str) -> dict[str, Any]:
 
 @lru_cache
 def sentences(code: str) -> list[tuple[re.Pattern[str], str]]:
-    """The sentences of the library that are known in a language, those that say most of themselves first."""
+    """The sentences of the library that are known in a language, those that begin with words and say most first."""
     known: dict[str, str] = _read(SENTENCES[code])
-    ordered = sorted(known, key=lambda text: -len(re.sub(r"{\w+}", "", text)))
+    ordered = sorted(known, key=lambda text: (text.startswith("{"), -len(re.sub(r"{\w+}", "", text))))
     return [(re.compile(_NAME.sub(r"(?P<\1>.+?)", re.escape(text)), re.DOTALL), known[text]) for text in ordered]
 
 
@@ -51,10 +52,18 @@ def translate(text: str, code: str) -> str | None:
     for pattern, translated in sentences(code):
         found = pattern.fullmatch(text)
         if found is not None:
-            filled = found.groupdict()
-            for name in filled.keys() & set(NESTED):
-                filled[name] = translate(filled[name], code) or filled[name]
-            return translated.format(**filled)
+            filled = {
+                name: translate(value, code) if name in NESTED else _localized(value, code)
+                for name, value in found.groupdict().items()
+            }
+            if None not in filled.values():
+                return translated.format(**filled)
     parts = _END.split(text)
     told = [translate(part, code) for part in parts] if len(parts) > 1 else [None]
     return None if None in told else " ".join(map(str, told))
+
+
+def _localized(value: str, code: str) -> str:
+    """A number as the language writes it; anything else as it is."""
+    say = language(code)
+    return value.translate({44: say.thousands, 46: say.decimal}) if _NUMBER.fullmatch(value) else value

@@ -3,6 +3,7 @@
 project.toml     which table, how it is read, what was asked for last, language and theme
 schema.toml      the columns and their roles
 data/            files that were dropped onto the page
+measured/        the risk of the table and the methods that were compared on it
 releases/001/    a release with its manifest, its facts, its attacks and its reports
 secret/          which row of a release shows which record, the key of pseudonyms, the ledger of a series: never to be
                  handed on
@@ -12,6 +13,7 @@ audit.jsonl      what was done, line by line
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import tomllib
@@ -25,7 +27,7 @@ from fedanon.data.schema_toml import toml_value
 from fedanon.errors import ConfigError, DataError
 from fedanon.io.atomic import atomic_write
 
-FILE, SCHEMA, AUDIT, SECRET = "project.toml", "schema.toml", "audit.jsonl", "secret"
+FILE, SCHEMA, AUDIT, SECRET, MEASURED = "project.toml", "schema.toml", "audit.jsonl", "secret", "measured"
 #: how a table is read, by the options of the commands
 READING = {
     "encoding": "--encoding",
@@ -158,6 +160,24 @@ class Project:
         tries = (folder / f"{stem}{f'-{i}' if i else ''}{ending}" for i in range(10_000))
         return next(path for path in tries if not path.exists())
 
+    # ---- what was measured of the table as it is ----
+
+    @property
+    def table_identity(self) -> str:
+        """Another one as soon as another table is open, or it has other roles or rules."""
+        schema = self.schema.read_bytes() if self.has_schema else b""
+        return hashlib.sha256(json.dumps([self.source, self.missing]).encode() + schema).hexdigest()
+
+    def measured(self, name: str) -> dict[str, Any] | None:
+        """What was measured last, if it was measured of the table as it is now."""
+        kept = read_json(self.folder / MEASURED / f"{name}.json")
+        return kept["found"] if kept.get("table") == self.table_identity else None
+
+    def keep_measured(self, name: str, table: str, found: dict[str, Any]) -> None:
+        """Keep what was measured of the table of an identity, which may be another one by now."""
+        (self.folder / MEASURED).mkdir(exist_ok=True)
+        atomic_write(self.folder / MEASURED / f"{name}.json", json.dumps({"table": table, "found": found}))
+
     # ---- releases -------------------------------------------------------------------------------
 
     def releases(self) -> list[ReleaseFolder]:
@@ -227,7 +247,7 @@ class SeriesFolder:
 
 
 def _is_of_series(manifest: Path) -> bool:
-    claim = json.loads(manifest.read_text(encoding="utf-8")).get("claim") or {}
+    claim = read_json(manifest).get("claim") or {}
     return "series" in claim
 
 
@@ -269,11 +289,7 @@ class ReleaseFolder:
 
     def read(self, name: str) -> dict[str, Any]:
         """A file of facts; empty if there is none."""
-        try:
-            found = json.loads((self.path / f"{name}.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return {}
-        return found if isinstance(found, dict) else {}
+        return read_json(self.path / f"{name}.json")
 
     def original_words(self) -> list[str]:
         """How a command names the table it was made from, the file or the address first."""
@@ -292,6 +308,15 @@ class ReleaseFolder:
         kinds = (".csv", ".tsv", ".xlsx", ".parquet", ".manifest.json", ".html", ".pdf", "evidence.json")
         names = [one.name for one in self.path.iterdir() if one.is_file() and one.name.endswith(kinds)]
         return sorted(name for name in names if not name.startswith("."))
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """An object of a file; an empty one if there is none."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def source_options(given: Mapping[str, Any]) -> list[str]:

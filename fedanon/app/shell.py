@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData
 from starlette.requests import Request
@@ -23,7 +24,7 @@ from fedanon.app.jobs import Jobs, latest, shown_command
 from fedanon.app.language import app_language, translate
 from fedanon.app.project import Project, ReleaseFolder
 from fedanon.app.security import Session
-from fedanon.errors import FedanonError
+from fedanon.errors import ConfigError, FedanonError
 from fedanon.report.privacy.language import Language
 
 #: the pages, in the order of the work
@@ -47,8 +48,6 @@ class State:
     folder : for what is gone with the process.
     opened : what is shown of the table, if it was read in this run.
     columns : what each column holds, if that was looked at.
-    risk : the risk of the table as it is, if it was measured.
-    compared : the methods that were compared last, if any were.
     federation : what a real server's folder said last.
     settings : two settings to be seen side by side, measured on the sample.
     """
@@ -60,8 +59,6 @@ class State:
     folder: Path
     opened: dict[str, Any] | None = None
     columns: list[dict[str, Any]] | None = None
-    risk: dict[str, Any] | None = None
-    compared: dict[str, Any] | None = None
     federation: dict[str, Any] | None = None
     settings: list[dict[str, Any]] = field(default_factory=list)
 
@@ -72,12 +69,7 @@ class State:
 
     def forget_table(self) -> None:
         """Forget what belongs to the table that was open."""
-        self.opened = self.columns = self.risk = self.compared = None
-        self.settings = []
-
-    def forget_roles(self) -> None:
-        """Forget what was measured by other roles."""
-        self.risk = self.compared = None
+        self.opened = self.columns = None
         self.settings = []
 
     def source(self, given: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -144,9 +136,16 @@ def templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["coded"] = _coded
+    environment.filters["as_number"] = lambda value: f"{value:.15g}" if isinstance(value, float) else value
     environment.globals["shown_command"] = shown_command
     environment.globals["latest"] = latest
     return environment
+
+
+def _coded(text: str) -> Markup:
+    """A sentence of the report, in which names stand between backticks."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 
 def render(state: State, shown: PageView, *, status: int = 200, error: str = "", back: str = "") -> HTMLResponse:
@@ -184,7 +183,7 @@ class _Texts:
 
     def tell(self, text: str) -> str:
         """A sentence of the library; one that is not known in the language is marked as English."""
-        told = translate(text, self._say.code)
+        told = text if isinstance(text, OwnWords) else translate(text, self._say.code)
         return told if told is not None else Markup('<span lang="en">{}</span>').format(text)
 
 
@@ -250,13 +249,33 @@ def _shown_error(state: State, request: Request, show: Page, error: Exception) -
     return render(state, shown if isinstance(shown, PageView) else FAILED, status=status, error=message)
 
 
+class OwnWords(str):
+    """A sentence of the app, in the language of the page already."""
+
+
+class RefusedError(ConfigError):
+    """What a page does not take, in its own words.
+
+    Parameters
+    ----------
+    state : says in which language.
+    key : of the text.
+    values : that are filled in.
+    """
+
+    def __init__(self, state: State, key: str, **values: Any) -> None:
+        super().__init__(state.say(f"app.{key}", **values))
+
+
 def _told(error: Exception, state: State) -> tuple[int, str]:
     """The status and the words of an error; those of a foreign one may quote a cell, so only its kind is told."""
+    if isinstance(error, RefusedError):
+        return 422, OwnWords(error)
     if isinstance(error, FedanonError):
         return 422, str(error)
     if os.environ.get("FEDANON_DEBUG"):
         raise error
-    return 500, state.say("app.shell.internal", kind=type(error).__name__)
+    return 500, OwnWords(state.say("app.shell.internal", kind=type(error).__name__))
 
 
 def go(path: str) -> RedirectResponse:

@@ -10,11 +10,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from fedanon.app.project import DEFAULTS, SCHEMA, source_options
-from fedanon.app.shell import PageView, State, go, text_of, view
+from fedanon.app.shell import PageView, RefusedError, State, go, text_of, view
 from fedanon.data.rules.dates import DateRule
 from fedanon.data.schema import FreeText, Role, Schema, type_name
 from fedanon.data.schema_toml import schema_toml
-from fedanon.errors import ConfigError
 from fedanon.io.atomic import atomic_write
 from fedanon.io.person_key import new_person_key, read_person_key
 
@@ -81,7 +80,7 @@ def save(state: State, request: Request, form: FormData) -> Response:
     schema = state.project.read_schema()
     roles = [text_of(form, f"role_{i}", str(a.role)) for i, a in enumerate(schema.attributes)]
     if not set(roles) <= set(ROLES):
-        raise ConfigError(state.say("app.columns.bad_role"))
+        raise RefusedError(state, "columns.bad_role")
     document = schema.to_dict()
     _set_roles(state, schema, document, dict(zip(schema.names, roles, strict=True)))
     _set_people(document, text_of(form, "person", NOBODY))
@@ -105,7 +104,7 @@ def write_schema(state: State, schema: Schema) -> None:
         if one["name"] in schema.names and one["proposed"] == schema[one["name"]].role
     }
     atomic_write(state.project.schema, schema_toml(schema, reasons=reasons))
-    state.forget_roles()
+    state.settings = []
 
 
 def _set_roles(state: State, schema: Schema, document: dict[str, Any], chosen: dict[str, str]) -> None:
@@ -136,7 +135,7 @@ def _set_keys(state: State, document: dict[str, Any], form: FormData) -> None:
     """Have the person's rows followed by a pseudonym, and all dates that are published moved; both need a key."""
     given = text_of(form, "shift", "0")
     if not given.isdigit() or int(given) > MOST_DAYS:
-        raise ConfigError(state.say("app.columns.bad_shift", n=MOST_DAYS))
+        raise RefusedError(state, "columns.bad_shift", n=MOST_DAYS)
     person, needed = document.get("person_id"), False
     for name, entry in document["attributes"].items():
         entry.pop("pseudonym", None)

@@ -14,9 +14,9 @@ from starlette.responses import Response
 from fedanon.app import charts
 from fedanon.app.jobs import Job
 from fedanon.app.project import AUDIT, SCHEMA, ReleaseFolder
-from fedanon.app.shell import PageView, State, go, text_of, view
+from fedanon.app.shell import PageView, RefusedError, State, go, text_of, view
 from fedanon.data.schema import Schema
-from fedanon.errors import ConfigError, FedanonError
+from fedanon.errors import FedanonError
 
 KIND, COMPARE = "release", "compare"
 #: seconds a preview may take; a method that searches for longer is run in full instead
@@ -39,8 +39,7 @@ def show(state: State, request: Request) -> PageView | Response:
     if schema.undecided:
         return go("/columns")
     asked = _settings(state, schema)
-    figures = charts.draw(state, charts.trade_off(state.compared, state.say)) if state.compared else {}
-    series = state.project.series
+    compared, series = state.project.measured(COMPARE), state.project.series
     return view(
         "protect",
         series={"releases": len(series.manifests()) if series.has_begun else 0, "fits": series.fits(schema)},
@@ -50,9 +49,9 @@ def show(state: State, request: Request) -> PageView | Response:
         asked=asked,
         most_k=MOST_K,
         most_l=MOST_L,
-        compared=state.compared,
+        compared=compared,
         chosen=COMPARED,
-        figures=figures,
+        figures=charts.draw(state, charts.trade_off(compared, state.say)) if compared else {},
         job=state.jobs.last(KIND),
         compare_job=state.jobs.last(COMPARE),
         command_words=_words(state, asked, release_to_be(state, series=asked["series"])),
@@ -80,7 +79,7 @@ def _asked(state: State, form: FormData) -> dict[str, Any]:
     schema = state.project.read_schema()
     numbers = {name: text_of(form, name, str(usual)) for name, usual in (("k", 5), ("l", 1), ("t", NO_T), ("seed", 0))}
     if not all(value.isdigit() and len(value) < 10 for value in numbers.values()):
-        raise ConfigError(state.say("app.protect.bad_number"))
+        raise RefusedError(state, "protect.bad_number")
     wanted: dict[str, Any] = {name: int(value) for name, value in numbers.items()}
     number = text_of(form, "column", "0")
     sensitive = schema.sensitive
@@ -88,9 +87,9 @@ def _asked(state: State, form: FormData) -> dict[str, Any]:
     wanted |= {"method": text_of(form, "method", "mondrian"), "column": column}
     wanted["series"] = bool(text_of(form, "series"))
     if wanted["method"] not in {one["name"] for one in state.desk.ask("methods")}:
-        raise ConfigError(state.say("app.protect.bad_method"))
+        raise RefusedError(state, "protect.bad_method")
     if not LEAST_K <= wanted["k"] <= MOST_K or not 1 <= wanted["l"] <= MOST_L or wanted["t"] > NO_T:
-        raise ConfigError(state.say("app.protect.bad_number"))
+        raise RefusedError(state, "protect.bad_number")
     return wanted
 
 
@@ -133,9 +132,9 @@ def start_release(
     schema = project.read_schema()
     schema.refuse_undecided()
     if state.jobs.running is not None:
-        raise ConfigError(state.say("app.job.busy"))
+        raise RefusedError(state, "job.busy")
     if series and project.series.has_begun and not project.series.fits(schema):
-        raise ConfigError(state.say("app.protect.other_series"))
+        raise RefusedError(state, "protect.other_series")
     release = project.new_release()
     made = {**release_to_be(state, release.number, series=series), "asked": asked}
     shutil.copyfile(project.schema, release.path / SCHEMA)
@@ -206,10 +205,12 @@ def compare(state: State, request: Request, form: FormData) -> Response:
     known = {one["name"] for one in state.desk.ask("methods")}
     chosen = [name for name in form.getlist("methods") if isinstance(name, str) and name in known]
     if not chosen:
-        raise ConfigError(state.say("app.protect.no_methods"))
+        raise RefusedError(state, "protect.no_methods")
+
+    table = state.project.table_identity
 
     def finish(job: Job) -> None:
-        state.compared = json.loads(job.output())
+        state.project.keep_measured(COMPARE, table, json.loads(job.output()))
 
     state.jobs.start(COMPARE, [_compare_words(state, chosen)], page="/protect", finish=finish)
     return go("/protect#compare")

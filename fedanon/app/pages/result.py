@@ -8,15 +8,15 @@ from starlette.responses import Response
 
 from fedanon.app import charts
 from fedanon.app.project import ReleaseFolder
-from fedanon.app.shell import PageView, State, go, text_of, view
-from fedanon.errors import ConfigError, FedanonError
+from fedanon.app.shell import PageView, RefusedError, State, go, text_of, view
+from fedanon.errors import FedanonError
 
 
 def chosen(state: State, request: Request) -> ReleaseFolder:
     """The release an address names."""
     release = state.project.release(str(request.path_params["number"]))
     if release is None:
-        raise ConfigError(state.say("app.result.none"))
+        raise RefusedError(state, "result.none")
     return release
 
 

@@ -11,9 +11,8 @@ from starlette.responses import Response
 from fedanon.app import charts
 from fedanon.app.jobs import Job
 from fedanon.app.project import AUDIT
-from fedanon.app.shell import PageView, State, go, text_of, view
+from fedanon.app.shell import PageView, RefusedError, State, go, text_of, view
 from fedanon.data.schema import Role, Schema
-from fedanon.errors import ConfigError
 
 KIND = "risk"
 #: the largest combination of columns that is looked for
@@ -24,11 +23,12 @@ def show(state: State, request: Request) -> PageView | Response:
     """The page."""
     if not state.project.has_schema:
         return go("/open")
+    risk = state.project.measured(KIND)
     return view(
         "risk",
         columns=_quasi(state.project.read_schema()),
-        risk=state.risk,
-        figures=charts.draw(state, charts.risk_histogram(state.risk, state.say)) if state.risk else {},
+        risk=risk,
+        figures=charts.draw(state, charts.risk_histogram(risk, state.say)) if risk else {},
         job=state.jobs.last(KIND),
         command_words=_command(state, []),
     )
@@ -46,13 +46,14 @@ def run(state: State, request: Request, form: FormData) -> Response:
     numbers = [value for value in form.getlist("key") if isinstance(value, str)]
     keys = [offered[int(n)] for n in numbers if n.isdigit() and int(n) < len(offered)]
     if not keys:
-        raise ConfigError(state.say("app.risk.no_keys"))
+        raise RefusedError(state, "risk.no_keys")
     if len(keys) < len(offered) and any("," in key for key in keys):
-        raise ConfigError(state.say("app.risk.comma"))
-    state.risk = None
+        raise RefusedError(state, "risk.comma")
+
+    table = state.project.table_identity
 
     def finish(job: Job) -> None:
-        state.risk = json.loads(job.output())
+        state.project.keep_measured(KIND, table, json.loads(job.output()))
 
     state.jobs.start(KIND, [_command(state, keys if len(keys) < len(offered) else [])], page="/risk", finish=finish)
     return go("/risk" if not text_of(form, "next") else "/protect")
