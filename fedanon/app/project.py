@@ -20,12 +20,13 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from fedanon.data.schema import Schema
-from fedanon.data.schema_toml import toml_value
 from fedanon.errors import ConfigError, DataError
 from fedanon.io.atomic import atomic_write
+
+if TYPE_CHECKING:
+    from fedanon.data.schema import Schema
 
 FILE, SCHEMA, AUDIT, SECRET, MEASURED = "project.toml", "schema.toml", "audit.jsonl", "secret", "measured"
 #: how a table is read, by the options of the commands
@@ -115,7 +116,7 @@ class Project:
 
     def read_schema(self) -> Schema:
         """The schema of the table that is open."""
-        return Schema.read(self.schema)
+        return read_schema(self.schema)
 
     @property
     def missing(self) -> str:
@@ -239,11 +240,11 @@ class SeriesFolder:
 
     def is_of(self, columns: list[str]) -> bool:
         """Whether a table with these columns may be its next: next month's file."""
-        return self.has_begun and set(Schema.read(self.schema).names) == set(columns)
+        return self.has_begun and set(read_schema(self.schema).names) == set(columns)
 
     def fits(self, schema: Schema) -> bool:
         """Whether a table of this schema can be its next."""
-        return self.has_begun and Schema.read(self.schema).sha256 == schema.sha256
+        return self.has_begun and read_schema(self.schema).sha256 == schema.sha256
 
 
 def _is_of_series(manifest: Path) -> bool:
@@ -310,6 +311,13 @@ class ReleaseFolder:
         return sorted(name for name in names if not name.startswith("."))
 
 
+def read_schema(path: Path) -> Schema:
+    """The schema of a file; imported here, since the first page needs none and numpy takes its time."""
+    from fedanon.data.schema import Schema
+
+    return Schema.read(path)
+
+
 def read_json(path: Path) -> dict[str, Any]:
     """An object of a file; an empty one if there is none."""
     try:
@@ -341,6 +349,8 @@ def _table(given: Any) -> dict[str, Any]:
 
 
 def _written(value: Any) -> str:
+    from fedanon.data.schema_toml import toml_value
+
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     return toml_value(list(value) if isinstance(value, tuple) else value)

@@ -28,6 +28,7 @@ from fedanon.app.jobs import Jobs
 from fedanon.app.project import LANGUAGES, THEMES, Project
 from fedanon.app.security import REFUSED, Guard, Session
 from fedanon.app.shell import State, action, go, page, render, text_of, view
+from fedanon.errors import FedanonError
 from fedanon.report.html import page_css
 
 TYPES = {".css": "text/css", ".js": "text/javascript"}
@@ -55,8 +56,9 @@ def build_app(project: Project, session: Session, *, warm: bool = True) -> Starl
 
 
 def _warm_up(steward: State) -> None:
-    """Begin the helper process, then have the pages at hand that come next."""
-    steward.desk.start()
+    """Begin the helper process; when that is ready, and the first page is there, have the others at hand too."""
+    with contextlib.suppress(FedanonError):
+        steward.desk.ask("examples")
     for name in PAGES.values():
         page_function(name)
 
