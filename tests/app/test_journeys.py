@@ -184,11 +184,7 @@ def test_colon_counts_people(start: Start, tmp_path: Path) -> None:
     frame.to_csv(original, index=False)
     steward = start()
     page = steward.page
-    page.set_input_files("input[type=file]", original)
-    page.locator("form[action='/open/upload'] button").click()
-    steward.wait("#preview table")
-    steward.press("Continue to the columns")
-    page.wait_for_url("**/columns")
+    steward.open_file(original)
     assert page.get_by_label("Whose row is it?").input_value() == "column:id"
     for name in frame.columns:
         role = {"id": "identifying", "age": "quasi_identifying", "sex": "quasi_identifying", "status": "sensitive"}

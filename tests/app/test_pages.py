@@ -27,11 +27,7 @@ def open_wards(steward: Steward, folder: Path) -> None:
     file = folder / "wards.csv"
     file.write_text(WARDS, encoding="utf-8")
     page = steward.page
-    page.set_input_files("input[type=file]", file)
-    page.locator("form[action='/open/upload'] button").click()
-    steward.wait("#preview table")
-    steward.press("Continue to the columns")
-    page.wait_for_url("**/columns")
+    steward.open_file(file)
     decide(steward, ROLES)
     page.get_by_label("Whose row is it?").select_option("column:patient_id")
     steward.press("Save and continue")
@@ -95,7 +91,7 @@ def _show_everything(steward: Steward, server: Path) -> list[str]:
     steward.wait("figure")
     steward.press("Continue to protect", "link")
     steward.wait("#preview .tiles")
-    steward.press("Compare")
+    page.locator("form[action='/protect/compare'] button").click()
     steward.wait("#fig-trade")
     steward.wait("#preview .tiles")
     steward.press("Keep this setting to compare")
@@ -113,7 +109,7 @@ def _show_everything(steward: Steward, server: Path) -> list[str]:
     steward.press("Make the report")
     steward.wait("iframe")
     page.goto(f"{steward.base}/federation")
-    page.get_by_label("Server's folder").fill(str(server))
+    page.get_by_label("Folder of the server").fill(str(server))
     steward.press("Watch")
     steward.wait("#cert-caption")
     results = Path(__file__).parents[2] / "experiments" / "results"
@@ -209,7 +205,7 @@ def test_rounds_of_a_real_server_appear_as_they_end(start: Start, tmp_path: Path
     page = steward.page
     with deployed(folder, run, nodes=2) as found:
         page.goto(f"{steward.base}/federation")
-        page.get_by_label("Server's folder").fill(str(found.server.folder))
+        page.get_by_label("Folder of the server").fill(str(found.server.folder))
         steward.press("Watch")
         rounds = page.locator("#watched .tiles div", has_text="last round kept").locator("dd")
         assert rounds.inner_text() == "0 of 6"

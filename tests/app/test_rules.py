@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
+from fedanon.app.pages.protect import requirement
 from fedanon.app.pages.rules import read_outline, tree_lines
 from fedanon.app.project import Project
 from fedanon.data.hierarchy import Hierarchy
 from fedanon.data.schema import Numeric, Schema
+from fedanon.privacy.requirements import parse_requirements
 from tests.app.conftest import Visitor
 
 TREE: list[Any] = [{"Surgery": ["heart", "bones"]}, "other"]
@@ -76,6 +78,12 @@ def test_a_text_that_becomes_a_quasi_identifier_gets_the_type_of_its_values(visi
     schema = Schema.read(visitor.state.project.schema)
     assert schema.person_id is None
     assert isinstance(schema["patient_id"], Numeric)
+
+
+@pytest.mark.parametrize("column", ["ill", "T.categ", "ill, or not", "a:b", "l=3:x,k=1"])
+def test_a_requirement_is_about_the_column_whatever_its_name(column: str) -> None:
+    text = requirement({"column": column, "l": 3, "t": 40})
+    assert [model.column for model in parse_requirements(text)] == [column, column]  # type: ignore[attr-defined]
 
 
 def test_a_project_is_the_same_wherever_it_is_copied(tmp_path: Path) -> None:

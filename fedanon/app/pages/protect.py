@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -88,14 +89,16 @@ def _asked(state: State, form: FormData) -> dict[str, Any]:
     wanted["series"] = bool(text_of(form, "series"))
     if wanted["method"] not in {one["name"] for one in state.desk.ask("methods")}:
         raise RefusedError(state, "protect.bad_method")
+    if '"' in column and requirement(wanted):
+        raise RefusedError(state, "protect.bad_column")
     if not LEAST_K <= wanted["k"] <= MOST_K or not 1 <= wanted["l"] <= MOST_L or wanted["t"] > NO_T:
         raise RefusedError(state, "protect.bad_number")
     return wanted
 
 
-def _require(asked: dict[str, Any]) -> str:
-    """What classes must keep beyond k, as the commands take it."""
-    column = asked["column"]
+def requirement(asked: Mapping[str, Any]) -> str:
+    """What classes must keep beyond k, as the commands take it; a name that is no plain word stands in quotes."""
+    column = asked["column"] if re.fullmatch(r"\w*", asked["column"]) else f'"{asked["column"]}"'
     parts = [f"l={asked['l']}:{column}"] if asked["l"] > 1 and column else []
     parts += [f"t={asked['t'] / 100:g}:{column}"] if asked["t"] < NO_T and column else []
     return ",".join(parts)
@@ -107,7 +110,7 @@ def preview(state: State, request: Request, form: FormData) -> PageView:
         asked = _asked(state, form)
         state.desk.ask("prepare", **state.table())
         found = state.desk.ask(
-            "preview", **state.table(), asked={**asked, "require": _require(asked)}, patience=PREVIEW
+            "preview", **state.table(), asked={**asked, "require": requirement(asked)}, patience=PREVIEW
         )
     except FedanonError as failure:
         return view("protect_preview", error=str(failure), preview=None)
@@ -186,7 +189,7 @@ def _words(state: State, asked: dict[str, Any], made: Made) -> list[str]:
     """The command that makes the release."""
     words = ["anonymize", *state.project.table_words(made["schema"], publishes=True)]
     words += ["--method", asked["method"], "--k", str(asked["k"])]
-    words += ["--require", _require(asked)] if _require(asked) else []
+    words += ["--require", requirement(asked)] if requirement(asked) else []
     words += ["--series"] if made["series"] and not made["previous"] else []
     words += [word for one in made["previous"] for word in ("--previous", one)]
     return [*words, "--seed", str(asked["seed"]), *output_words(made), "--audit", AUDIT, "--json"]
