@@ -37,6 +37,7 @@ READING = {
     "sheet": "--sheet",
     "query": "--query",
 }
+NO_TABLE = "Open a table first."
 #: names of files that are kept as they are; all else in a name becomes a dash
 _SAFE = re.compile(r"[^\w .()-]+")
 _NUMBER = re.compile(r"[0-9]{3,6}")
@@ -329,6 +330,8 @@ def read_json(path: Path) -> dict[str, Any]:
 
 def source_options(given: Mapping[str, Any]) -> list[str]:
     """How a command names a table: the file or the address first."""
+    if not given:
+        raise ConfigError(NO_TABLE)
     words = list(given["data"])
     for name, option in READING.items():
         words += [option, {"\t": "tab"}.get(given[name], given[name])] if given.get(name) else []

@@ -22,7 +22,7 @@ from fedanon._version import __version__
 from fedanon.app.desk import Desk
 from fedanon.app.jobs import Jobs, latest, shown_command
 from fedanon.app.language import app_language, translate
-from fedanon.app.project import Project, ReleaseFolder
+from fedanon.app.project import NO_TABLE, Project, ReleaseFolder
 from fedanon.app.security import Session
 from fedanon.errors import ConfigError, FedanonError
 from fedanon.report.privacy.language import Language
@@ -75,6 +75,8 @@ class State:
     def source(self, given: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Where a table is, that which is open unless one is given, as the helper process reads it: from anywhere."""
         from_here = dict(self.project.source if given is None else given)
+        if not from_here:
+            raise ConfigError(NO_TABLE)
         places = [each if "://" in each else self.place(each) for each in from_here["data"]]
         views = [self.place(view) for view in from_here.get("views", ())]
         return {**from_here, "data": places, **({"views": views} if views else {})}

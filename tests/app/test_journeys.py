@@ -246,25 +246,6 @@ def test_a_federation_is_simulated_with_its_scores(start: Start) -> None:
 
 
 @pytest.mark.slow
-def test_the_keyboard_alone_reaches_the_example(start: Start) -> None:
-    """Tab and Enter alone open an example and save its roles."""
-    steward = start()
-    page = steward.page
-    for _ in range(60):
-        page.keyboard.press("Tab")
-        if "Use nhanes" in page.evaluate("document.activeElement.textContent"):
-            break
-    page.keyboard.press("Enter")
-    page.wait_for_url("**/columns")
-    for _ in range(30):
-        page.keyboard.press("Tab")
-        if page.evaluate("document.activeElement.textContent") == "Save and continue":
-            break
-    page.keyboard.press("Enter")
-    page.wait_for_url("**/risk")
-
-
-@pytest.mark.slow
 def test_the_session_ends_with_the_process(start: Start) -> None:
     """What was shown from the rows lies in a folder that is gone, and nothing lies in the browser's storage."""
     steward = start()

@@ -48,6 +48,18 @@ def _open(visitor: Visitor) -> Schema:
     return Schema.read(visitor.state.project.schema)
 
 
+def test_without_a_table_no_page_fails(visitor: Visitor) -> None:
+    visitor.enter()
+    for path in ("/columns", "/risk", "/protect", "/steps", "/result"):
+        assert visitor.client.get(path).status_code == 303, path
+    for path in ("/columns/0", "/result/001", "/attacks/001", "/report/001"):
+        assert visitor.client.get(path).status_code == 422, path
+    assert visitor.post("/columns/propose").status_code == 422
+    for path in ("/columns", "/columns/0", "/risk", "/protect", "/protect/compare", "/steps", "/steps/run"):
+        form = {"step": "mondrian:k=5", "methods": "mondrian"}
+        assert visitor.post(path, form).status_code == 422, path
+
+
 def test_rules_are_kept_in_the_schema(visitor: Visitor) -> None:
     """Bands and a wider range of a number; values gathered in a new group, renamed, and moved out again."""
     schema = _open(visitor)
