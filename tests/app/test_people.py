@@ -10,7 +10,11 @@ from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
+import pytest
 
+from fedanon.app.jobs import Jobs
+from fedanon.app.pages.protect import undo_release
+from fedanon.app.project import Project
 from fedanon.data.schema import Schema
 from fedanon.io.person_key import read_person_key
 from tests.app.conftest import Visitor
@@ -115,8 +119,14 @@ def test_next_month_is_released_together_with_this_one(visitor: Visitor) -> None
     assert "it knows 2 releases" in text
     assert "--previous releases/001/release.csv.manifest.json" in text
     for number in ("001", "002"):
-        assert visitor.post(f"/result/{number}/rows", {"start": "1"}).status_code == 200
-        facts = project.release(number).read("facts")  # type: ignore[union-attr]
+        release = project.release(number)
+        assert release is not None
+        shown = visitor.state.desk.ask("rows", **visitor.state.release_files(release), start=0)
+        place = shown["columns"].index("diagnosis")
+        pairs = [row["cells"][place] for row in shown["rows"] if not row["suppressed"]]
+        assert len(pairs) > 10
+        assert all(before == after for before, after in pairs)  # each record beside what is published of itself
+        facts = release.read("facts")
         assert all(one["holds"] for one in facts["evidence"]["promises"]), number
     # other rules: it is said that the release would stand alone, and the series is refused
     assert visitor.post("/columns", {**form, "role_2": "insensitive", "next": "1"}).status_code == 303
@@ -126,15 +136,22 @@ def test_next_month_is_released_together_with_this_one(visitor: Visitor) -> None
     assert len(list((project.folder / "releases").iterdir())) == 2
 
 
-def test_what_a_ledger_knows_is_not_undone(visitor: Visitor, tmp_path: Path) -> None:
+def test_what_a_ledger_knows_is_not_undone(tmp_path: Path) -> None:
     """A cancel that comes when the release is written finds it published."""
-    visitor.enter()
-    project = visitor.state.project
-    release = project.new_release()
-    from fedanon.app.pages.protect import _undo
-
+    release = Project.open(tmp_path / "project").new_release()
     (release.path / "release.csv").write_text("a\n1\n", encoding="utf-8")
-    assert not _undo(release, {"series": True, "file": "release.csv"})
+    assert not undo_release(release, {"series": True, "file": "release.csv"})
     assert release.path.is_dir()
-    assert _undo(release, {"series": False, "file": "release.csv"})
+    assert undo_release(release, {"series": False, "file": "release.csv"})
     assert not release.path.exists()
+
+
+@pytest.mark.parametrize(("undone", "state"), [(True, "cancelled"), (False, "done")])
+def test_a_cancelled_job_is_finished_where_it_cannot_be_undone(tmp_path: Path, undone: bool, state: str) -> None:
+    jobs, finished = Jobs(tmp_path, lambda: tmp_path), []
+    job = jobs.start("release", [["--version"]], page="/protect", finish=finished.append, undo=lambda: undone)
+    jobs.cancel(job.id)
+    while job.state == "running":
+        time.sleep(0.01)
+    assert job.state == state
+    assert finished == ([] if undone else [job])

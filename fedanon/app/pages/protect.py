@@ -152,12 +152,14 @@ def start_release(
         release.write("facts", facts)
         release.write("release", made)
 
-    def undo() -> bool:
-        return _undo(release, made)
-
-    leads_to = f"/result/{release.number}"
     state.jobs.start(
-        KIND, [made["command"]], about=release.number, page=page, leads_to=leads_to, finish=finish, undo=undo
+        KIND,
+        [made["command"]],
+        about=release.number,
+        page=page,
+        leads_to=f"/result/{release.number}",
+        finish=finish,
+        undo=lambda: undo_release(release, made),
     )
 
 
@@ -176,7 +178,7 @@ def release_to_be(state: State, number: str = "NNN", *, series: bool = False) ->
     }
 
 
-def _undo(release: ReleaseFolder, made: Made) -> bool:
+def undo_release(release: ReleaseFolder, made: Made) -> bool:
     """Remove what there is of a release; what is written of a series is known to its ledger, and stands."""
     if made["series"] and (release.path / made["file"]).exists():
         return False
