@@ -255,7 +255,7 @@ class OwnWords(str):
     """A sentence of the app, in the language of the page already."""
 
 
-class RefusedError(ConfigError):
+class FormError(ConfigError):
     """What a page does not take, in its own words.
 
     Parameters
@@ -271,7 +271,7 @@ class RefusedError(ConfigError):
 
 def _told(error: Exception, state: State) -> tuple[int, str]:
     """The status and the words of an error; those of a foreign one may quote a cell, so only its kind is told."""
-    if isinstance(error, RefusedError):
+    if isinstance(error, FormError):
         return 422, OwnWords(error)
     if isinstance(error, FedanonError):
         return 422, str(error)

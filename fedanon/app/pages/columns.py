@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from fedanon.app.project import DEFAULTS, SCHEMA, source_options
-from fedanon.app.shell import PageView, RefusedError, State, go, text_of, view
+from fedanon.app.shell import FormError, PageView, State, go, text_of, view
 from fedanon.data.rules.dates import DateRule
 from fedanon.data.schema import FreeText, Role, Schema, type_name
 from fedanon.data.schema_toml import schema_toml
@@ -80,7 +80,7 @@ def save(state: State, request: Request, form: FormData) -> Response:
     schema = state.project.read_schema()
     roles = [text_of(form, f"role_{i}", str(a.role)) for i, a in enumerate(schema.attributes)]
     if not set(roles) <= set(ROLES):
-        raise RefusedError(state, "columns.bad_role")
+        raise FormError(state, "columns.bad_role")
     document = schema.to_dict()
     _set_roles(state, schema, document, dict(zip(schema.names, roles, strict=True)))
     _set_people(document, text_of(form, "person", NOBODY))
@@ -135,7 +135,7 @@ def _set_keys(state: State, document: dict[str, Any], form: FormData) -> None:
     """Have the person's rows followed by a pseudonym, and all dates that are published moved; both need a key."""
     given = text_of(form, "shift", "0")
     if not given.isdigit() or int(given) > MOST_DAYS:
-        raise RefusedError(state, "columns.bad_shift", n=MOST_DAYS)
+        raise FormError(state, "columns.bad_shift", n=MOST_DAYS)
     person, needed = document.get("person_id"), False
     for name, entry in document["attributes"].items():
         entry.pop("pseudonym", None)

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
 from fedanon.app.pages.report import SANDBOX
-from fedanon.app.shell import PageView, RefusedError, State, go, text_of, view
+from fedanon.app.shell import FormError, PageView, State, go, text_of, view
 
 KIND = "experiments"
 _NAME = re.compile(r"\w[\w .-]{0,99}")
@@ -24,7 +24,7 @@ def show(state: State, request: Request) -> PageView:
     name = str(request.path_params.get("name", ""))
     chosen = next((one for one in found if one["name"] == name), None)
     if name and chosen is None:
-        raise RefusedError(state, "experiments.none_such")
+        raise FormError(state, "experiments.none_such")
     filters = {key: str(request.query_params.get(key, "")) for key in ("dataset", "method", "measure")}
     numbers = None
     if chosen is not None:
@@ -47,7 +47,7 @@ def choose(state: State, request: Request, form: FormData) -> Response:
     """Browse another folder."""
     folder = Path(text_of(form, "folder")).expanduser().absolute()
     if not text_of(form, "folder") or not folder.is_dir():
-        raise RefusedError(state, "experiments.no_folder")
+        raise FormError(state, "experiments.no_folder")
     state.project.save("experiments", folder=str(folder))
     return go("/experiments")
 
@@ -64,7 +64,7 @@ def make(state: State, request: Request, form: FormData) -> Response:
     found = state.desk.ask("experiments", folder=str(folder)) if folder else []
     chosen = next((one for one in found if one["name"] == name), None)
     if chosen is None or not _NAME.fullmatch(name):
-        raise RefusedError(state, "experiments.none_such")
+        raise FormError(state, "experiments.none_such")
     (state.project.folder / "reports").mkdir(parents=True, exist_ok=True)
     here = f"/experiments/{name}"
     state.jobs.start(KIND, [_words(chosen)], about=name, page=here)
@@ -80,6 +80,6 @@ def file(state: State, request: Request) -> Response:
     name = str(request.path_params["name"])
     path = state.project.folder / "reports" / f"{name}.html"
     if not _NAME.fullmatch(name) or not path.is_file():
-        raise RefusedError(state, "report.no_file")
+        raise FormError(state, "report.no_file")
     headers = {"Content-Security-Policy": SANDBOX, "X-Frame-Options": "SAMEORIGIN"}
     return FileResponse(path, media_type="text/html; charset=utf-8", headers=headers)

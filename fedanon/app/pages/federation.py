@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from fedanon.app import charts
 from fedanon.app.jobs import Job
-from fedanon.app.shell import PageView, RefusedError, State, go, text_of, view
+from fedanon.app.shell import FormError, PageView, State, go, text_of, view
 from fedanon.errors import FedanonError
 from fedanon.io.atomic import atomic_write
 
@@ -84,14 +84,14 @@ def run(state: State, request: Request, form: FormData) -> Response:
     """Simulate a federation."""
     numbers = {name: text_of(form, name) for name in ("nodes", "rounds", "k")}
     if not all(value.isdigit() and len(value) < 6 for value in numbers.values()):
-        raise RefusedError(state, "federation.bad_number")
+        raise FormError(state, "federation.bad_number")
     asked: dict[str, Any] = {name: int(value) for name, value in numbers.items()}
     if not (2 <= asked["nodes"] <= MOST_NODES and 1 <= asked["rounds"] <= MOST_ROUNDS and 2 <= asked["k"] <= 1000):
-        raise RefusedError(state, "federation.bad_number")
+        raise FormError(state, "federation.bad_number")
     asked |= {name: text_of(form, name) for name in ("dataset", "method", "model")}
     known = {one["name"] for one in state.desk.ask("examples")} | ({""} if _own_target(state) else set())
     if asked["dataset"] not in known or asked["method"] not in METHODS or asked["model"] not in MODELS:
-        raise RefusedError(state, "federation.bad_choice")
+        raise FormError(state, "federation.bad_choice")
     state.project.save("federation", **asked)
     table = ["--dataset", asked["dataset"]]
     if not asked["dataset"]:
@@ -171,5 +171,5 @@ def look(state: State, request: Request, form: FormData) -> Response:
 def _named(state: State, form: FormData) -> Path:
     named = text_of(form, "folder")
     if not named:
-        raise RefusedError(state, "federation.no_folder")
+        raise FormError(state, "federation.no_folder")
     return Path(named).expanduser().absolute()

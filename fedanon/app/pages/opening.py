@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from fedanon.app.project import source_options
-from fedanon.app.shell import PageView, RefusedError, State, go, text_of, view
+from fedanon.app.shell import FormError, PageView, State, go, text_of, view
 from fedanon.errors import FedanonError
 
 #: what can be said of how a text file is read, beside finding it out; the first is what stands for that
@@ -55,7 +55,7 @@ def upload(state: State, request: Request, form: FormData) -> Response:
     """Take a file that was chosen or dropped; it is copied into the project."""
     given = form.get("file")
     if not isinstance(given, UploadFile) or not given.filename:
-        raise RefusedError(state, "open.no_file")
+        raise FormError(state, "open.no_file")
     place = state.project.new_data_file(given.filename)
     try:
         with place.open("xb") as out:
@@ -71,7 +71,7 @@ def place(state: State, request: Request, form: FormData) -> Response:
     """Open what is named: a file or folder of this machine, or a database with a query."""
     named = text_of(form, "place")
     if not named:
-        raise RefusedError(state, "open.no_place")
+        raise FormError(state, "open.no_place")
     source: dict[str, Any] = {"data": [named if "://" in named else str(Path(named).expanduser().absolute())]}
     if text_of(form, "query"):
         source["query"] = text_of(form, "query")
@@ -99,7 +99,7 @@ def example(state: State, request: Request, form: FormData) -> Response:
     """Write an example into the project, as a file with its schema, and open it."""
     name = text_of(form, "name")
     if name not in {one["name"] for one in state.desk.ask("examples")}:
-        raise RefusedError(state, "open.no_example")
+        raise FormError(state, "open.no_example")
     state.project.folder.mkdir(parents=True, exist_ok=True)
     file = state.project.new_data_file(f"{name}.csv")
     made = state.desk.ask("export", name=name, data=str(file), schema=str(state.project.schema))

@@ -15,7 +15,7 @@ from starlette.responses import Response
 from fedanon.app import charts
 from fedanon.app.jobs import Job
 from fedanon.app.project import AUDIT, SCHEMA, ReleaseFolder
-from fedanon.app.shell import PageView, RefusedError, State, go, text_of, view
+from fedanon.app.shell import FormError, PageView, State, go, text_of, view
 from fedanon.data.schema import Schema
 from fedanon.errors import FedanonError
 
@@ -80,7 +80,7 @@ def _asked(state: State, form: FormData) -> dict[str, Any]:
     schema = state.project.read_schema()
     numbers = {name: text_of(form, name, str(usual)) for name, usual in (("k", 5), ("l", 1), ("t", NO_T), ("seed", 0))}
     if not all(value.isdigit() and len(value) < 10 for value in numbers.values()):
-        raise RefusedError(state, "protect.bad_number")
+        raise FormError(state, "protect.bad_number")
     wanted: dict[str, Any] = {name: int(value) for name, value in numbers.items()}
     number = text_of(form, "column", "0")
     sensitive = schema.sensitive
@@ -88,11 +88,11 @@ def _asked(state: State, form: FormData) -> dict[str, Any]:
     wanted |= {"method": text_of(form, "method", "mondrian"), "column": column}
     wanted["series"] = bool(text_of(form, "series"))
     if wanted["method"] not in {one["name"] for one in state.desk.ask("methods")}:
-        raise RefusedError(state, "protect.bad_method")
+        raise FormError(state, "protect.bad_method")
     if '"' in column and requirement(wanted):
-        raise RefusedError(state, "protect.bad_column")
+        raise FormError(state, "protect.bad_column")
     if not LEAST_K <= wanted["k"] <= MOST_K or not 1 <= wanted["l"] <= MOST_L or wanted["t"] > NO_T:
-        raise RefusedError(state, "protect.bad_number")
+        raise FormError(state, "protect.bad_number")
     return wanted
 
 
@@ -135,9 +135,9 @@ def start_release(
     schema = project.read_schema()
     schema.refuse_undecided()
     if state.jobs.running is not None:
-        raise RefusedError(state, "job.busy")
+        raise FormError(state, "job.busy")
     if series and project.series.has_begun and not project.series.fits(schema):
-        raise RefusedError(state, "protect.other_series")
+        raise FormError(state, "protect.other_series")
     release = project.new_release()
     made = {**release_to_be(state, release.number, series=series), "asked": asked}
     shutil.copyfile(project.schema, release.path / SCHEMA)
@@ -210,7 +210,7 @@ def compare(state: State, request: Request, form: FormData) -> Response:
     known = {one["name"] for one in state.desk.ask("methods")}
     chosen = [name for name in form.getlist("methods") if isinstance(name, str) and name in known]
     if not chosen:
-        raise RefusedError(state, "protect.no_methods")
+        raise FormError(state, "protect.no_methods")
 
     table = state.project.table_identity
 

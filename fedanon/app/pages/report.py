@@ -12,7 +12,7 @@ from starlette.responses import FileResponse, Response
 from fedanon.app.jobs import Job
 from fedanon.app.pages.result import chosen, of_release
 from fedanon.app.project import AUDIT, LANGUAGES, ReleaseFolder
-from fedanon.app.shell import PageView, RefusedError, State, go, text_of
+from fedanon.app.shell import FormError, PageView, State, go, text_of
 from fedanon.data.schema_toml import toml_value
 from fedanon.errors import FedanonError
 from fedanon.io.atomic import atomic_write
@@ -58,7 +58,7 @@ def make(state: State, request: Request, form: FormData) -> Response:
     """Write the report as a page, as PDF and as data."""
     release, wanted = chosen(state, request), text_of(form, "language", "en")
     if wanted not in LANGUAGES:
-        raise RefusedError(state, "report.bad_language")
+        raise FormError(state, "report.bad_language")
     filled = {name: text_of(form, name).replace("\r\n", "\n")[:LONGEST_FIELD] for name in BY_HAND}
     state.project.save("report", **{name: text or None for name, text in filled.items()})
     if any(filled.values()):
@@ -122,7 +122,7 @@ def file(state: State, request: Request) -> Response:
     """A file of a release, one of those that may be handed on."""
     release, name = chosen(state, request), str(request.path_params["name"])
     if name not in release.downloads():
-        raise RefusedError(state, "report.no_file")
+        raise FormError(state, "report.no_file")
     path = release.path / name
     if path.suffix == ".html" and "view" in request.query_params:
         headers = {"Content-Security-Policy": SANDBOX, "X-Frame-Options": "SAMEORIGIN"}

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from fedanon.app import charts
 from fedanon.app.project import ReleaseFolder
-from fedanon.app.shell import PageView, RefusedError, State, go, text_of, view
+from fedanon.app.shell import FormError, PageView, State, go, text_of, view
 from fedanon.errors import FedanonError
 
 
@@ -16,7 +16,7 @@ def chosen(state: State, request: Request) -> ReleaseFolder:
     """The release an address names."""
     release = state.project.release(str(request.path_params["number"]))
     if release is None:
-        raise RefusedError(state, "result.none")
+        raise FormError(state, "result.none")
     return release
 
 

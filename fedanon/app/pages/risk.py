@@ -11,7 +11,7 @@ from starlette.responses import Response
 from fedanon.app import charts
 from fedanon.app.jobs import Job
 from fedanon.app.project import AUDIT
-from fedanon.app.shell import PageView, RefusedError, State, go, text_of, view
+from fedanon.app.shell import FormError, PageView, State, go, text_of, view
 from fedanon.data.schema import Role, Schema
 
 KIND = "risk"
@@ -46,9 +46,9 @@ def run(state: State, request: Request, form: FormData) -> Response:
     numbers = [value for value in form.getlist("key") if isinstance(value, str)]
     keys = [offered[int(n)] for n in numbers if n.isdigit() and int(n) < len(offered)]
     if not keys:
-        raise RefusedError(state, "risk.no_keys")
+        raise FormError(state, "risk.no_keys")
     if len(keys) < len(offered) and any("," in key for key in keys):
-        raise RefusedError(state, "risk.comma")
+        raise FormError(state, "risk.comma")
 
     table = state.project.table_identity
 

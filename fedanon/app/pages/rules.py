@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from fedanon.app.pages.columns import look_at_columns, write_schema
 from fedanon.app.project import SCHEMA, source_options
-from fedanon.app.shell import PageView, RefusedError, State, go, text_of, view
+from fedanon.app.shell import FormError, PageView, State, go, text_of, view
 from fedanon.data.attributes import KEYS, attribute_entry, is_date, read_attribute, type_name
 from fedanon.data.hierarchy import ROOT, Hierarchy
 from fedanon.data.schema import Attribute, Categorical, Schema
@@ -29,7 +29,7 @@ def _attribute(state: State, request: Request) -> tuple[Schema, Attribute]:
     look_at_columns(state)
     schema, index = state.project.read_schema(), int(request.path_params["index"])
     if index >= len(schema.attributes):
-        raise RefusedError(state, "rule.no_column")
+        raise FormError(state, "rule.no_column")
     return schema, schema.attributes[index]
 
 
@@ -110,7 +110,7 @@ def _number(state: State, text: str) -> float:
     try:
         return float(text.strip().replace(",", "."))
     except ValueError:
-        raise RefusedError(state, "rule.bad_number") from None
+        raise FormError(state, "rule.bad_number") from None
 
 
 # ---- taxonomies ----------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ def _nested(state: State, form: FormData, attribute: Attribute) -> list[Any]:
         text = form.get("outline", "")
         nested = read_outline(str(text).replace("\r\n", "\n"), set(attribute.hierarchy.codes))
         if nested is None:
-            raise RefusedError(state, "rule.bad_outline")
+            raise FormError(state, "rule.bad_outline")
         return nested
     return _moved(form, tree_lines(attribute.hierarchy))
 

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from fedanon.app.pages.protect import Made, output_words, release_to_be, start_release
 from fedanon.app.project import AUDIT
-from fedanon.app.shell import PageView, RefusedError, State, go, text_of, view
+from fedanon.app.shell import FormError, PageView, State, go, text_of, view
 from fedanon.errors import FedanonError
 
 #: offered by name, with parameters as an example; any other method can be written
@@ -64,7 +64,7 @@ def add(state: State, request: Request, form: FormData) -> Response:
     """Take one more step, unless it cannot be taken."""
     step = text_of(form, "step")
     if not step or len(step) > 500:
-        raise RefusedError(state, "steps_page.no_step")
+        raise FormError(state, "steps_page.no_step")
     taken = [*_taken(state), step]
     _measure(state, taken)
     state.project.save("steps", taken=taken)
@@ -81,7 +81,7 @@ def run(state: State, request: Request, form: FormData) -> Response:
     """Make the release of all rows."""
     taken = _taken(state)
     if not taken:
-        raise RefusedError(state, "steps_page.no_step")
+        raise FormError(state, "steps_page.no_step")
     asked = {"method": " → ".join(step.partition(":")[0] for step in taken), "k": None, "seed": 0}
     start_release(state, asked, lambda made: _words(state, taken, made), page="/steps")
     return go("/steps")
