@@ -1,7 +1,7 @@
 """Speed and memory of `fedanon app`: first page, a table of 100,000 rows shown, a preview of a slider, memory.
 
-Run it with `python experiments/benchmarks/app.py`; it prints one JSON object. Times are of the wall, so a machine that
-is busy with other work makes them longer; the CPU seconds of the server until its first page are given beside them.
+Run it with `python experiments/benchmarks/app.py`; it prints one JSON object. Every time is given twice: on the wall,
+where a machine that is busy with other work makes it longer, and in CPU seconds of all processes of the app.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
@@ -60,43 +62,43 @@ def measure(pid: int, address: str, table: Path, begun: float) -> dict[str, obje
     found: dict[str, object] = {"load": os.getloadavg()[0]}
     with httpx.Client(base_url=base, timeout=600, headers={"Origin": base}) as client:
         client.get(address)
-        first = client.get("/open")
-        found["first_page_seconds"] = time.perf_counter() - begun
-        found["first_page_cpu_seconds"] = cpu_seconds(pid)
-        csrf = READ.findall(first.text)[0]
+        csrf = READ.findall(client.get("/open").text)[0]
+        found["first_page"] = {"wall": time.perf_counter() - begun, "cpu": cpu_seconds(pid)}
         client.get("/open/examples")  # the helper process is warm
-        before = time.perf_counter()
-        client.post("/open/place", data={"csrf": csrf, "place": str(table)}, follow_redirects=True).raise_for_status()
-        found["table_shown_seconds"] = time.perf_counter() - before
-        before = time.perf_counter()
-        client.post("/columns/propose", data={"csrf": csrf}, follow_redirects=True).raise_for_status()
-        found["columns_seconds"] = time.perf_counter() - before
+
+        def post(path: str, **form: str) -> httpx.Response:
+            answer = client.post(path, data={"csrf": csrf, **form})
+            assert answer.status_code < 400, re.findall(r'role="alert".*?</div>', answer.text, re.DOTALL)
+            return answer
+
+        with timed(pid, found, "table_shown"):
+            post("/open/place", place=str(table))
+            client.get("/open").raise_for_status()
+        with timed(pid, found, "columns"):
+            post("/columns/propose")
+            client.get("/columns").raise_for_status()
         roles = ["quasi_identifying"] * 4 + ["sensitive"] + ["insensitive"] * 7
-        form = {f"role_{i}": role for i, role in enumerate(roles)}
-        answer = client.post("/columns", data={"csrf": csrf, "next": "1", **form})
-        assert answer.status_code == 303, re.findall(r'<p lang="en">(.*?)</p>', answer.text)
-        found["preview_seconds"] = [preview(client, csrf, k) for k in (4, 5, 6, 7, 8, 9, 10)]
-        found["idle_megabytes"] = tree_megabytes(pid)
-        found["release_seconds"], found["peak_megabytes"] = release(client, csrf, pid)
+        with timed(pid, found, "roles_saved"):
+            post("/columns", next="1", **{f"role_{i}": role for i, role in enumerate(roles)})
+        for k in range(4, 11):
+            with timed(pid, found, f"preview_k{k}"):
+                assert "tiles" in post("/protect/preview", method="mondrian", k=str(k)).text
+        found["idle_megabytes"] = most = tree_megabytes(pid)
+        with timed(pid, found, "release"):
+            post("/protect", method="mondrian", k="5")
+            while client.get("/result").headers["location"] == "/protect":
+                most = max(most, tree_megabytes(pid))
+                time.sleep(0.1)
+        found["peak_megabytes"] = max(most, tree_megabytes(pid))
     return found
 
 
-def preview(client: httpx.Client, csrf: str, k: int) -> float:
-    """Seconds between a slider and its numbers."""
-    before = time.perf_counter()
-    text = client.post("/protect/preview", data={"csrf": csrf, "method": "mondrian", "k": str(k)}).text
-    assert "tiles" in text, text
-    return time.perf_counter() - before
-
-
-def release(client: httpx.Client, csrf: str, pid: int) -> tuple[float, float]:
-    """Seconds of a whole release, and the most memory that all processes had together meanwhile."""
-    before, most = time.perf_counter(), 0.0
-    assert client.post("/protect", data={"csrf": csrf, "method": "mondrian", "k": "5"}).status_code == 303
-    while client.get("/result").headers["location"] == "/protect":
-        most = max(most, tree_megabytes(pid))
-        time.sleep(0.1)
-    return time.perf_counter() - before, max(most, tree_megabytes(pid))
+@contextmanager
+def timed(pid: int, found: dict[str, object], name: str) -> Iterator[None]:
+    """Note how long the block takes, on the wall and in CPU seconds of the app."""
+    wall, cpu = time.perf_counter(), tree_cpu_seconds(pid)
+    yield
+    found[name] = {"wall": time.perf_counter() - wall, "cpu": tree_cpu_seconds(pid) - cpu}
 
 
 def tree_megabytes(pid: int) -> float:
@@ -121,9 +123,15 @@ def children(pid: int) -> list[int]:
     return [*found, *(below for one in found for below in children(one))]
 
 
-def cpu_seconds(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+def cpu_seconds(pid: int, fields: slice = slice(11, 13)) -> float:
+    """CPU seconds of one process; with four fields also of what it had started and has ended."""
+    found = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return sum(map(int, found[fields])) / os.sysconf("SC_CLK_TCK")
+
+
+def tree_cpu_seconds(pid: int) -> float:
+    """CPU seconds of the server and all it started."""
+    return sum(cpu_seconds(one, slice(11, 15)) for one in [pid, *children(pid)])
 
 
 if __name__ == "__main__":

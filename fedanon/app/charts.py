@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -209,13 +209,17 @@ def attack_figure(found: Mapping[str, Any], say: Language) -> Panels:
     return {"attacks": panel}
 
 
-def curves(points: list[Mapping[str, Any]], names: list[str], say: Language) -> Panels:
-    """Scores by round, a panel each."""
+def curves(points: Sequence[Mapping[str, Any]], names: Sequence[str], say: Language, prefix: str = "") -> Panels:
+    """Scores by round, a panel each; ``prefix`` tells them from others on the same page."""
     found = {}
     for name in names:
         known = [(float(one["round"]), float(one[name])) for one in points if isinstance(one.get(name), (int, float))]
         if known:
             title = say(f"app.score.{name}")
             line = Series(label=title, style=0, x=tuple(x for x, _ in known), y=tuple(y for _, y in known))
-            found[name] = Panel(title="", x_label=say("app.federation.round"), y_label=title, series=(line,))
+            apart = max(1, len(known) // 6)
+            ticks = tuple((x, f"{x:g}") for x, _ in known[::apart])
+            found[prefix + name] = Panel(
+                title="", x_label=say("app.federation.round"), y_label=title, series=(line,), x_ticks=ticks
+            )
     return found

@@ -24,11 +24,7 @@ class Desk:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[str] | None = None
-
-    def start(self) -> None:
-        """Begin the process, so that it is warm when the first question comes."""
-        with self._lock:
-            self._ready()
+        self._closed = False
 
     def ask(self, question: str, *, patience: float = PATIENCE, **given: Any) -> Any:
         """Return the answer to a question of :mod:`fedanon.app.desk_tasks`, or raise the error it ended with."""
@@ -65,7 +61,10 @@ class Desk:
         return answer
 
     def close(self) -> None:
-        """End the process."""
+        """End the process, whatever it is doing, and begin no other."""
+        self._closed = True
+        if self._process is not None:
+            self._process.kill()
         with self._lock:
             self._end()
 
@@ -75,6 +74,8 @@ class Desk:
         return None if self._process is None else self._process.pid
 
     def _ready(self) -> subprocess.Popen[str]:
+        if self._closed:
+            raise ConfigError("The app has ended.")
         if self._process is None or self._process.poll() is not None:
             self._end()
             self._process = subprocess.Popen(

@@ -23,10 +23,10 @@ import pandas as pd
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.anonymizers.base import takes_k
 from fedanon.anonymizers.baselines import Identity
-from fedanon.app.release_facts import release_facts, release_rows
+from fedanon.app.release_facts import ReleaseFiles, release_facts, release_rows
 from fedanon.data.attributes import attribute_entry, is_date
 from fedanon.data.infer import MISSING_TOKENS, infer_attribute, infer_columns, missing_tokens, proposed_toml
-from fedanon.data.schema import FreeText, Role
+from fedanon.data.schema import FreeText, Role, Schema
 from fedanon.data.schema_toml import schema_toml
 from fedanon.data.table import Table, texts
 from fedanon.datasets import DATASETS, describe, load
@@ -35,6 +35,7 @@ from fedanon.errors import FedanonError
 from fedanon.fields import build
 from fedanon.harness.result_set import read_manifest, read_results
 from fedanon.io.atomic import atomic_write
+from fedanon.io.ledger import SeriesLedger
 from fedanon.metrics import evaluate
 from fedanon.report.charts import Panel, Series
 from fedanon.sdc.methods.base import Perturbative
@@ -232,11 +233,25 @@ class Bench:
 
     def do_facts(self, **given: Any) -> dict[str, Any]:
         """What a released file shows, recounted from the file."""
-        return release_facts(**given)
+        return release_facts(ReleaseFiles(**given))
 
-    def do_rows(self, **given: Any) -> dict[str, Any]:
+    def do_rows(self, start: int, **given: Any) -> dict[str, Any]:
         """Rows of the original beside those of the release."""
-        return release_rows(**given)
+        return release_rows(ReleaseFiles(**given), start=start)
+
+    def do_ledger(self, schema: str) -> list[dict[str, Any]]:
+        """The releases of a series as its ledger knows them; an error if its seal does not hold."""
+        place = Path(schema)
+        ledger = SeriesLedger.read(place, Schema.read(place).sha256)
+        return [{"name": e.name, "sha256": e.file_sha256, "classes": len(e.classes)} for e in ledger.entries]
+
+    # ---- federations ----------------------------------------------------------------------------
+
+    def do_server(self, folder: str) -> dict[str, Any]:
+        """What the folder of a real server says."""
+        from fedanon.federated.deployment.server_folder import read_server_folder
+
+        return read_server_folder(Path(folder))
 
     # ---- experiments ----------------------------------------------------------------------------
 
@@ -251,7 +266,11 @@ class Bench:
             except FedanonError:
                 continue
             if "experiment" in manifest:
-                about = {"title": str(manifest.get("title", "")), "findings": list(manifest.get("findings", []))}
+                findings = [
+                    one if isinstance(one, dict) else {"text": str(one)} for one in manifest.get("findings", [])
+                ]
+                told = [{"text": str(one["text"]), "holds": one.get("holds")} for one in findings]
+                about = {"title": str(manifest.get("title", "")), "findings": told}
                 found.append({"name": str(manifest["experiment"]), "folder": str(place), **about})
         return found
 

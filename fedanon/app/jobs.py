@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from fedanon.errors import ConfigError, FedanonError
+from fedanon.errors import ConfigError, FedanonError, InfeasibleError
 
 JobState = Literal["running", "done", "failed", "cancelled"]
 #: a report of a broken promise is written all the same
@@ -46,12 +46,16 @@ class Job:
     commands : words after `fedanon`.
     about : what it is about, such as the number of a release.
     folder : of what it prints and of its progress.
+    page : where it was started from.
+    leads_to : the page to go on to when it is done, if it is another.
     """
 
     kind: str
     commands: list[list[str]]
     about: str
     folder: Path
+    page: str = "/open"
+    leads_to: str = ""
     id: str = field(default_factory=lambda: secrets.token_hex(8))
     state: JobState = "running"
     message: str = ""
@@ -121,15 +125,20 @@ class Jobs:
         kind: str,
         commands: list[list[str]],
         *,
+        page: str,
         about: str = "",
+        leads_to: str = "",
         finish: Callable[[Job], None] = lambda _: None,
-        undo: Callable[[], None] = lambda: None,
+        undo: Callable[[], bool] = lambda: True,
     ) -> Job:
-        """Run commands; ``finish`` is called when all are done, ``undo`` if one failed or the job was cancelled."""
+        """Run commands; ``finish`` is called when all are done, ``undo`` if one failed or the job was cancelled.
+
+        What ``undo`` says cannot be undone, such as a release that a ledger knows, is finished all the same.
+        """
         with self._lock:
             if self.running is not None:
                 raise ConfigError("Something else is running; wait until it is done, or cancel it.")
-            job = Job(kind, commands, about, self._folder)
+            job = Job(kind, commands, about, self._folder, page, leads_to)
             job.folder = self._folder / job.id
             job.folder.mkdir()
             self._jobs[job.id] = job
@@ -150,28 +159,37 @@ class Jobs:
         for identity in list(self._jobs):
             self.cancel(identity)
 
-    def _run(self, job: Job, finish: Callable[[Job], None], undo: Callable[[], None]) -> None:
-        state: JobState = "done"
-        try:
-            for number, words in enumerate(job.commands):
-                code = self._run_command(job, number, words)
-                if job.cancelled.is_set():
-                    break
-                if code not in (0, BROKEN_PROMISE if words[0] == "report" else 0):
-                    state, job.message = "failed", job.errors(number) or f"exit code {code}"
-                    break
-            else:
-                finish(job)
-        except FedanonError as error:
-            state, job.message = "failed", str(error)
-        except Exception as error:  # a foreign message may quote a cell
-            state, job.message = "failed", f"Internal error ({type(error).__name__})."
+    def _run(self, job: Job, finish: Callable[[Job], None], undo: Callable[[], bool]) -> None:
+        state: JobState = "done" if self._succeeds(job, self._run_commands, finish) else "failed"
         if job.cancelled.is_set():
             state = "cancelled"
-        if state != "done":
-            undo()
+        if state != "done" and not undo():
+            job.message = ""
+            state = "done" if self._succeeds(job, finish) else "failed"
         job.seconds = time.monotonic() - job.begun
         job.state = state
+
+    @staticmethod
+    def _succeeds(job: Job, *works: Callable[[Job], None]) -> bool:
+        """Whether all goes well; what does not is told by the job."""
+        try:
+            for work in works:
+                work(job)
+        except FedanonError as error:
+            job.message = str(error)
+        except Exception as error:  # a foreign message may quote a cell
+            job.message = f"Internal error ({type(error).__name__})."
+        else:
+            return True
+        return False
+
+    def _run_commands(self, job: Job) -> None:
+        for number, words in enumerate(job.commands):
+            code = self._run_command(job, number, words)
+            if job.cancelled.is_set():
+                raise InfeasibleError("")
+            if code not in (0, BROKEN_PROMISE if words[0] == "report" else 0):
+                raise InfeasibleError(job.errors(number) or f"Internal error (exit code {code}).")
 
     def _run_command(self, job: Job, number: int, words: list[str]) -> int:
         job.progress_file.unlink(missing_ok=True)

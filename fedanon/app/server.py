@@ -8,11 +8,13 @@ import socket
 import tempfile
 import threading
 import webbrowser
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from functools import lru_cache
 from html import escape
+from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.datastructures import FormData
@@ -23,22 +25,10 @@ from starlette.routing import Route
 
 from fedanon.app.desk import Desk
 from fedanon.app.jobs import Jobs
-from fedanon.app.pages import (
-    attacks,
-    columns,
-    experiments,
-    federation,
-    opening,
-    protect,
-    report,
-    result,
-    risk,
-    rules,
-    steps,
-)
 from fedanon.app.project import LANGUAGES, THEMES, Project
 from fedanon.app.security import REFUSED, Guard, Session
-from fedanon.app.shell import State, action, go, page, render, text_of
+from fedanon.app.shell import State, action, go, page, render, text_of, view
+from fedanon.errors import FedanonError
 from fedanon.report.html import page_css
 
 TYPES = {".css": "text/css", ".js": "text/javascript"}
@@ -52,7 +42,7 @@ def build_app(project: Project, session: Session, *, warm: bool = True) -> Starl
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         if warm:
-            threading.Thread(target=steward.desk.start, daemon=True).start()
+            threading.Thread(target=_warm_up, args=(steward,), daemon=True).start()
         try:
             yield
         finally:
@@ -65,59 +55,85 @@ def build_app(project: Project, session: Session, *, warm: bool = True) -> Starl
     return app
 
 
+def _warm_up(steward: State) -> None:
+    """Begin the helper process; when that is ready, and the first page is there, have the others at hand too."""
+    with contextlib.suppress(FedanonError):
+        steward.desk.ask("examples")
+    for name in PAGES.values():
+        page_function(name)
+
+
+#: addresses of pages, and the function of :mod:`fedanon.app.pages` that shows each
+PAGES = {
+    "/open": "opening.show",
+    "/open/examples": "opening.examples",
+    "/columns": "columns.show",
+    "/columns/{index:int}": "rules.show",
+    "/risk": "risk.show",
+    "/protect": "protect.show",
+    "/steps": "steps.show",
+    "/result": "result.newest",
+    "/result/{number}": "result.show",
+    "/attacks/{number}": "attacks.show",
+    "/report/{number}": "report.show",
+    "/report/{number}/file/{name}": "report.file",
+    "/federation": "federation.show",
+    "/federation/live": "federation.live",
+    "/federation/server": "federation.server",
+    "/experiments": "experiments.show",
+    "/experiments/{name}": "experiments.show",
+    "/experiments/{name}/report": "experiments.file",
+}
+#: addresses of forms, the function that takes each, and the page that says what is wrong with it
+FORMS = {
+    "/open/upload": ("opening.upload", "opening.show"),
+    "/open/place": ("opening.place", "opening.show"),
+    "/open/reading": ("opening.reading", "opening.show"),
+    "/open/example": ("opening.example", "opening.show"),
+    "/columns": ("columns.save", "columns.show"),
+    "/columns/propose": ("columns.propose", "opening.show"),
+    "/columns/{index:int}": ("rules.save", "rules.show"),
+    "/risk": ("risk.run", "risk.show"),
+    "/protect": ("protect.run", "protect.show"),
+    "/protect/preview": ("protect.preview", "protect.show"),
+    "/protect/compare": ("protect.compare", "protect.show"),
+    "/steps": ("steps.add", "steps.show"),
+    "/steps/undo": ("steps.undo", "steps.show"),
+    "/steps/run": ("steps.run", "steps.show"),
+    "/result/{number}/rows": ("result.rows", "result.show"),
+    "/attacks/{number}": ("attacks.run", "attacks.show"),
+    "/report/{number}": ("report.make", "report.show"),
+    "/federation": ("federation.run", "federation.show"),
+    "/federation/watch": ("federation.watch", "federation.show"),
+    "/federation/look": ("federation.look", "federation.show"),
+    "/experiments": ("experiments.choose", "experiments.show"),
+    "/experiments/{name}": ("experiments.make", "experiments.show"),
+}
+
+
 def _routes() -> list[Route]:
-    def get(path: str, show: object) -> Route:
-        return Route(path, page(show))  # type: ignore[arg-type]
-
-    def post(path: str, act: object, show: object) -> Route:
-        return Route(path, action(act, show), methods=["POST"])  # type: ignore[arg-type]
-
     return [
         Route("/start", start),
         Route("/static/{name}", static),
         Route("/", lambda request: RedirectResponse("/open", 303)),
-        post("/settings", settings, opening.show),
-        get("/job/{id}", job),
-        post("/job/{id}/cancel", cancel, opening.show),
-        get("/open", opening.show),
-        get("/open/examples", opening.examples),
-        post("/open/upload", opening.upload, opening.show),
-        post("/open/place", opening.place, opening.show),
-        post("/open/reading", opening.reading, opening.show),
-        post("/open/example", opening.example, opening.show),
-        get("/columns", columns.show),
-        post("/columns", columns.save, columns.show),
-        post("/columns/propose", columns.propose, opening.show),
-        get("/columns/{index:int}", rules.show),
-        post("/columns/{index:int}", rules.save, rules.show),
-        get("/risk", risk.show),
-        post("/risk", risk.run, risk.show),
-        get("/protect", protect.show),
-        post("/protect", protect.run, protect.show),
-        post("/protect/preview", protect.preview, protect.show),
-        post("/protect/compare", protect.compare, protect.show),
-        get("/steps", steps.show),
-        post("/steps", steps.add, steps.show),
-        post("/steps/undo", steps.undo, steps.show),
-        post("/steps/run", steps.run, steps.show),
-        get("/result", result.newest),
-        get("/result/{number}", result.show),
-        post("/result/{number}/rows", result.rows, result.show),
-        get("/attacks/{number}", attacks.show),
-        post("/attacks/{number}", attacks.run, attacks.show),
-        get("/report/{number}", report.show),
-        post("/report/{number}", report.make, report.show),
-        get("/report/{number}/file/{name}", report.file),
-        get("/federation", federation.show),
-        post("/federation", federation.run, federation.show),
-        get("/federation/live", federation.live),
-        post("/federation/look", federation.look, federation.show),
-        get("/experiments", experiments.show),
-        post("/experiments", experiments.choose, experiments.show),
-        get("/experiments/{name}", experiments.show),
-        post("/experiments/{name}", experiments.make, experiments.show),
-        get("/experiments/{name}/report", experiments.file),
+        Route("/job/{id}", page(job)),
+        Route("/settings", action(settings, _later("opening.show")), methods=["POST"]),
+        Route("/job/{id}/cancel", action(cancel, _later("opening.show")), methods=["POST"]),
+        *(Route(path, page(_later(show))) for path, show in PAGES.items()),
+        *(Route(path, action(_later(act), _later(show)), methods=["POST"]) for path, (act, show) in FORMS.items()),
     ]
+
+
+def _later(name: str) -> Callable[..., Any]:
+    """A function of the pages that is imported when it is first called: the first page needs none of the others."""
+    return lambda *given: page_function(name)(*given)
+
+
+@lru_cache
+def page_function(name: str) -> Callable[..., Any]:
+    """The function of a page by the name of its module and its own."""
+    module, _, function = name.partition(".")
+    return getattr(import_module(f"fedanon.app.pages.{module}"), function)  # type: ignore[no-any-return]
 
 
 # ---- what belongs to no page ---------------------------------------------------------------------
@@ -175,9 +191,9 @@ def job(state: State, request: Request) -> Response:
     found = state.jobs.get(str(request.path_params["id"]))
     if found is None:
         return PlainTextResponse("Not found.\n", 404)
-    response = render(state, "job", job=found)
-    if found.kind == protect.KIND and found.state == "done":
-        response.headers["HX-Redirect"] = f"/result/{found.about}"
+    response = render(state, view("job", job=found))
+    if found.state == "done" and found.leads_to:
+        response.headers["HX-Redirect"] = found.leads_to
     elif found.state != "running":
         response.headers["HX-Refresh"] = "true"
     return response

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from markupsafe import Markup, escape
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData
 from starlette.requests import Request
@@ -19,10 +21,10 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from fedanon._version import __version__
 from fedanon.app.desk import Desk
 from fedanon.app.jobs import Jobs, latest, shown_command
-from fedanon.app.language import app_language
-from fedanon.app.project import Project, ReleaseFolder
+from fedanon.app.language import app_language, translate
+from fedanon.app.project import NO_TABLE, Project, ReleaseFolder
 from fedanon.app.security import Session
-from fedanon.errors import FedanonError
+from fedanon.errors import ConfigError, FedanonError
 from fedanon.report.privacy.language import Language
 
 #: the pages, in the order of the work
@@ -46,8 +48,6 @@ class State:
     folder : for what is gone with the process.
     opened : what is shown of the table, if it was read in this run.
     columns : what each column holds, if that was looked at.
-    risk : the risk of the table as it is, if it was measured.
-    compared : the methods that were compared last, if any were.
     federation : what a real server's folder said last.
     settings : two settings to be seen side by side, measured on the sample.
     """
@@ -59,8 +59,6 @@ class State:
     folder: Path
     opened: dict[str, Any] | None = None
     columns: list[dict[str, Any]] | None = None
-    risk: dict[str, Any] | None = None
-    compared: dict[str, Any] | None = None
     federation: dict[str, Any] | None = None
     settings: list[dict[str, Any]] = field(default_factory=list)
 
@@ -71,47 +69,63 @@ class State:
 
     def forget_table(self) -> None:
         """Forget what belongs to the table that was open."""
-        self.opened = self.columns = self.risk = self.compared = None
-        self.settings = []
-
-    def forget_roles(self) -> None:
-        """Forget what was measured by other roles."""
-        self.risk = self.compared = None
+        self.opened = self.columns = None
         self.settings = []
 
     def source(self, given: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Where a table is, that which is open unless one is given, as the helper process reads it: from anywhere."""
         from_here = dict(self.project.source if given is None else given)
-        places = [self.place(each) for each in from_here["data"]]
-        views = [str(self.project.folder / view) for view in from_here.get("views", ())]
+        if not from_here:
+            raise ConfigError(NO_TABLE)
+        places = [each if "://" in each else self.place(each) for each in from_here["data"]]
+        views = [self.place(view) for view in from_here.get("views", ())]
         return {**from_here, "data": places, **({"views": views} if views else {})}
 
-    def place(self, data: str) -> str:
-        """A file of the project, or what was opened elsewhere."""
-        return data if "://" in data else str(self.project.folder / data)
+    def place(self, path: str) -> str:
+        """A file of the project, or one elsewhere, as it can be opened from anywhere."""
+        return str(self.project.folder / path)
 
     def table(self) -> dict[str, Any]:
-        """The table with its schema and what happens to missing cells."""
-        return {"source": {**self.source(), "schema": str(self.project.schema)}, "missing": self.missing}
-
-    @property
-    def missing(self) -> str:
-        """What happens to missing quasi-identifiers."""
-        return str(self.project.settings["protect"].get("missing", "error"))
+        """The table with its schema and key, and what happens to missing cells."""
+        key = {"key": self.place(self.project.key)} if self.project.needs_key else {}
+        source = {**self.source(), "schema": str(self.project.schema), **key}
+        return {"source": source, "missing": self.project.missing}
 
     def release_files(self, release: ReleaseFolder, made: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """A release and what it was made from; ``made`` says it while the release is not complete."""
-        known = release.read("release") if made is None else made
+        known = release.made if made is None else made
         return {
             "release": str(release.path / known["file"]),
-            "schema": str(release.path / "schema.toml"),
+            "schema": self.place(known["schema"]),
             "source": self.source(known["source"]),
             "missing": known["missing"],
             "row_key": str(release.row_key),
+            "key": known["key"] and self.place(known["key"]),
+            "in_series": known["series"],
+            "previous": [self.place(one) for one in known["previous"]],
         }
 
 
-Page = Callable[..., Response]
+@dataclass(frozen=True)
+class PageView:
+    """A page, or a part of one: a template and what it shows."""
+
+    template: str
+    values: dict[str, Any]
+
+    @property
+    def step(self) -> str:
+        """The step of the work it belongs to."""
+        return str(self.values.get("step", self.template))
+
+
+def view(template: str, /, **values: Any) -> PageView:
+    """What a page shows; ``step`` says where it belongs if its template does not."""
+    return PageView(template, values)
+
+
+Page = Callable[[State, Request], PageView | Response]
+Action = Callable[[State, Request, FormData], PageView | Response]
 
 
 @lru_cache
@@ -124,18 +138,24 @@ def templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["coded"] = _coded
+    environment.filters["as_number"] = lambda value: f"{value:.15g}" if isinstance(value, float) else value
     environment.globals["shown_command"] = shown_command
     environment.globals["latest"] = latest
     return environment
 
 
-def render(state: State, name: str, /, *, step: str = "", status: int = 200, **values: Any) -> HTMLResponse:
-    """A page, or a part of one."""
-    say = state.say
+def _coded(text: str) -> Markup:
+    """A sentence of the report, in which names stand between backticks."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
+
+
+def render(state: State, shown: PageView, *, status: int = 200, error: str = "", back: str = "") -> HTMLResponse:
+    """A page, or a part of one, with what failed, if anything did; ``back`` is its own address."""
+    say, step = state.say, shown.step if shown.step in STEPS else ""
     shared = {
         "state": state,
         "project": state.project,
-        "step": step,
         "steps": _steps(state),
         "t": _Texts(say),
         "say": say,
@@ -144,9 +164,10 @@ def render(state: State, name: str, /, *, step: str = "", status: int = 200, **v
         "csrf": state.session.csrf,
         "version": __version__,
         "running": state.jobs.running,
-        "error": "",
+        "back": back or f"/{step or STEPS[0]}",
     }
-    text = templates().get_template(f"{name}.html").render({**shared, **values})
+    failed = {"error": error or shown.values.get("error", "")}
+    text = templates().get_template(f"{shown.template}.html").render({**shared, **shown.values, **failed, "step": step})
     return HTMLResponse(text, status)
 
 
@@ -161,6 +182,11 @@ class _Texts:
 
     def knows(self, key: str) -> bool:
         return self._say.knows(f"app.{key}")
+
+    def tell(self, text: str) -> str:
+        """A sentence of the library; one that is not known in the language is marked as English."""
+        told = text if isinstance(text, OwnWords) else translate(text, self._say.code)
+        return told if told is not None else Markup('<span lang="en">{}</span>').format(text)
 
 
 def _steps(state: State) -> list[tuple[str, str]]:
@@ -183,15 +209,15 @@ def page(show: Page) -> Callable[[Request], Response]:
     def endpoint(request: Request) -> Response:
         state: State = request.app.state.steward
         try:
-            return show(state, request)
+            return _answer(state, show(state, request), back=request.url.path)
         except Exception as error:
-            status, message = _told(error)
-            return render(state, "failed", status=status, error=message)
+            status, message = _told(error, state)
+            return render(state, FAILED, status=status, error=message)
 
     return endpoint
 
 
-def action(act: Callable[[State, Request, FormData], Response], show: Page) -> Callable[[Request], Any]:
+def action(act: Action, show: Page) -> Callable[[Request], Any]:
     """The endpoint of a form; what fails is said on the page it came from."""
 
     async def endpoint(request: Request) -> Response:
@@ -201,32 +227,57 @@ def action(act: Callable[[State, Request, FormData], Response], show: Page) -> C
             if not hmac.compare_digest(str(given).encode(), state.session.csrf.encode()):
                 return PlainTextResponse("Forbidden.\n", 403)
             try:
-                return await run_in_threadpool(act, state, request, form)
+                return await run_in_threadpool(lambda: _answer(state, act(state, request, form)))
             except Exception as error:
                 return await run_in_threadpool(_shown_error, state, request, show, error)
 
     return endpoint
 
 
+FAILED = view("failed")
+
+
+def _answer(state: State, shown: PageView | Response, **how: Any) -> Response:
+    return render(state, shown, **how) if isinstance(shown, PageView) else shown
+
+
 def _shown_error(state: State, request: Request, show: Page, error: Exception) -> Response:
-    status, message = _told(error)
+    status, message = _told(error, state)
     try:
-        response = show(state, request, error=message)
-    except Exception as again:
-        return render(state, "failed", status=_told(again)[0], error=message)
-    if response.status_code >= 300:  # the page leads elsewhere, where the message would be lost
-        return render(state, "failed", status=status, error=message)
-    response.status_code = status
-    return response
+        shown = show(state, request)
+    except Exception:
+        shown = FAILED
+    # a page that leads elsewhere would lose the message
+    return render(state, shown if isinstance(shown, PageView) else FAILED, status=status, error=message)
 
 
-def _told(error: Exception) -> tuple[int, str]:
+class OwnWords(str):
+    """A sentence of the app, in the language of the page already."""
+
+
+class FormError(ConfigError):
+    """What a page does not take, in its own words.
+
+    Parameters
+    ----------
+    state : says in which language.
+    key : of the text.
+    values : that are filled in.
+    """
+
+    def __init__(self, state: State, key: str, **values: Any) -> None:
+        super().__init__(state.say(f"app.{key}", **values))
+
+
+def _told(error: Exception, state: State) -> tuple[int, str]:
     """The status and the words of an error; those of a foreign one may quote a cell, so only its kind is told."""
+    if isinstance(error, FormError):
+        return 422, OwnWords(error)
     if isinstance(error, FedanonError):
         return 422, str(error)
     if os.environ.get("FEDANON_DEBUG"):
         raise error
-    return 500, f"Internal error ({type(error).__name__}). Set FEDANON_DEBUG=1 for the traceback."
+    return 500, OwnWords(state.say("app.shell.internal", kind=type(error).__name__))
 
 
 def go(path: str) -> RedirectResponse:

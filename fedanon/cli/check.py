@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from fedanon.verification import CheckedRelease, KnownSeries
 
 
+@options.takes_reading
 def check(
+    reading: options.ReadOptions,
     release: Annotated[Path, typer.Argument(help="The released file: CSV, .xlsx, .parquet or .ndjson.")],
     schema: Annotated[Path, typer.Option(help="Schema of the original table (TOML).")],
     original: Annotated[
@@ -37,11 +39,6 @@ def check(
     ] = None,
     previous: Previous = None,
     missing: options.Missing = None,
-    encoding: options.Encoding = "auto",
-    header: options.Header = None,
-    sheet: options.Sheet = None,
-    query: options.Query = None,
-    view: options.View = None,
     audit: AuditFile = None,
     as_json: options.Json = False,
 ) -> None:
@@ -55,17 +52,7 @@ def check(
     """
     with audited(audit, "check") as entry:
         entry |= {"release": release.name, "k": k, "require": require}
-        source = options.TableSource(
-            file=original,
-            schema=schema,
-            missing=missing,
-            encoding=encoding,
-            key=key,
-            header=header,
-            sheet=sheet,
-            query=query,
-            view=view,
-        )
+        source = reading.at(original, schema=schema, missing=missing, key=key)
         table = _original(release, source)
         series = known_series(release, schema, previous)
         if series is not None and table is not None:

@@ -8,7 +8,7 @@ from dataclasses import Field, dataclass, fields
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 import click
 import typer
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 # ---- Options derived from the settings of a run --------------------------------------------------
 
 Command = Callable[..., None]
+Kind = TypeVar("Kind", bound="ReadOptions")
 DP = "dp_"
 
 
@@ -65,7 +66,8 @@ def _with_options(
         command(gather(given), **{each.name: given[each.name] for each in own})
 
     run.__name__, run.__doc__, run.__module__ = command.__name__, command.__doc__, command.__module__
-    run.__signature__ = inspect.Signature([*derived, *own])  # type: ignore[attr-defined]
+    in_order = sorted([*derived, *own], key=lambda each: each.default is not inspect.Parameter.empty)
+    run.__signature__ = inspect.Signature(in_order)  # type: ignore[attr-defined]
     run.__annotations__ = {each.name: each.annotation for each in (*derived, *own)}
     return run
 
@@ -230,6 +232,8 @@ INPUT = (
     "database (sqlite:///FILE, duckdb:///FILE, postgresql://HOST/NAME), or a data set by name."
 )
 TABLE = "The table"
+#: how a tab is named, which few terminals let one type
+TABS = {"tab": "\t", "\\t": "\t"}
 Header = Annotated[
     bool | None,
     typer.Option(
@@ -250,7 +254,34 @@ View = Annotated[
 
 
 @dataclass(frozen=True, kw_only=True)
-class TableSource:
+class ReadOptions:
+    """The options that say how a table is read."""
+
+    encoding: Encoding = "auto"
+    separator_in: Annotated[
+        str | None,
+        typer.Option(rich_help_panel=TABLE, help="Of the fields of a CSV file: , ; | or tab; else it is found."),
+    ] = None
+    decimal_in: Annotated[
+        str | None, typer.Option(rich_help_panel=TABLE, help="Decimal mark of a CSV file: . or , (else it is found).")
+    ] = None
+    header: Header = None
+    sheet: Sheet = None
+    query: Query = None
+    view: View = None
+
+    def at(self, file: str | None, **more: Any) -> TableSource:
+        """The options of a table that is read in this way."""
+        return TableSource(file=file, **more, **vars(self))
+
+
+def takes_reading(command: Command) -> Command:
+    """Give a command the options that say how its table is read; it receives them as its first argument."""
+    return _with_options(command, _field_parameters(ReadOptions), lambda given: _gathered(ReadOptions, given))
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableSource(ReadOptions):
     """The options that say where a command's table comes from; what they mean is :class:`DataSource`'s."""
 
     file: Annotated[str | None, typer.Argument(metavar="INPUT", help=INPUT)] = None
@@ -267,12 +298,7 @@ class TableSource:
         typer.Option("--qi", help="Numeric columns a,b,c (or `all`) as quasi-identifiers, instead of a schema."),
     ] = None
     missing: Missing = None
-    encoding: Encoding = "auto"
     key: PersonKeyFile = None
-    header: Header = None
-    sheet: Sheet = None
-    query: Query = None
-    view: View = None
 
     @property
     def is_given(self) -> bool:
@@ -309,6 +335,8 @@ class TableSource:
             quasi=self.quasi or "",
             missing=self.missing or "error",  # type: ignore[arg-type]
             encoding=self.encoding,
+            separator=TABS.get(self.separator_in or "", self.separator_in or ""),
+            decimal=self.decimal_in or "",
             header=self.header,
             sheet=self.sheet or "",
             query=self.query or "",
@@ -316,8 +344,9 @@ class TableSource:
         )
 
     def _refuse_file_options(self) -> None:
-        options = ("schema", "key", "quasi", "missing", "header", "sheet", "query", "view")
-        given = [f"--{'qi' if name == 'quasi' else name}" for name in options if getattr(self, name) is not None]
+        options = ("schema", "key", "quasi", "missing", *(entry.name for entry in fields(ReadOptions)[1:]))
+        flags = {name: f"--{'qi' if name == 'quasi' else _dashed(name)}" for name in options}
+        given = [flags[name] for name in options if getattr(self, name) is not None]
         if given:
             raise ConfigError(f"{', '.join(given)} goes with an input file; a data set brings its own schema.")
 
@@ -368,21 +397,25 @@ def takes_table_source(command: Command, kind: type[TableSource] = TableSource) 
 
 
 def _table_parameters(kind: type[TableSource]) -> list[inspect.Parameter]:
+    former = typer.Option("--client", hidden=True, help="Former name of --node.", min=0)
+    return [*_field_parameters(kind), _parameter("client", int, former)]
+
+
+def _field_parameters(kind: type[ReadOptions]) -> list[inspect.Parameter]:
     hints = get_type_hints(kind, include_extras=True)
     anywhere = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    former = typer.Option("--client", hidden=True, help="Former name of --node.", min=0)
-    return [
-        *(inspect.Parameter(e.name, anywhere, default=e.default, annotation=hints[e.name]) for e in fields(kind)),
-        _parameter("client", int, former),
-    ]
+    return [inspect.Parameter(e.name, anywhere, default=e.default, annotation=hints[e.name]) for e in fields(kind)]
 
 
 def _table_source(kind: type[TableSource], given: Mapping[str, Any]) -> TableSource:
-    chosen = {entry.name: given[entry.name] for entry in fields(kind)}
     if given["client"] is not None:
         warn_renamed("--client", "--node")
-        chosen["node"] = [str(given["client"])]
-    return kind(**chosen)
+        given = {**given, "node": [str(given["client"])]}
+    return _gathered(kind, given)
+
+
+def _gathered(kind: type[Kind], given: Mapping[str, Any]) -> Kind:
+    return kind(**{entry.name: given[entry.name] for entry in fields(kind)})
 
 
 def parquet_source(file: Path, schema: Path | None, quasi: str | None, key: Path | None = None) -> ParquetSource:

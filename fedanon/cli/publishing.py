@@ -135,7 +135,7 @@ class PublishingSource(options.TableSource):
         if self.output.suffix.lower() == ".tsv":
             dialect = replace(dialect, separator="\t")
         given: dict[str, Any] = {"separator": self.separator, "decimal": self.decimal, "encoding": self.encoding_out}
-        given["separator"] = {"tab": "\t", "\\t": "\t"}.get(self.separator or "", self.separator)
+        given["separator"] = options.TABS.get(self.separator or "", self.separator)
         return replace(dialect, **{name: value for name, value in given.items() if value is not None})
 
 

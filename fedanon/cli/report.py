@@ -54,7 +54,9 @@ Evidence = Annotated[
 ]
 
 
+@options.takes_reading
 def report(
+    reading: options.ReadOptions,
     results: Results,
     output: Page = None,
     pdf: Annotated[Path | None, typer.Option(help="Also write a PDF.")] = None,
@@ -72,11 +74,6 @@ def report(
     key: options.PersonKeyFile = None,
     previous: Previous = None,
     missing: options.Missing = None,
-    encoding: options.Encoding = "auto",
-    header: options.Header = None,
-    sheet: options.Sheet = None,
-    query: options.Query = None,
-    view: options.View = None,
     force: options.Force = False,
     audit: AuditFile = None,
     as_json: Evidence = False,
@@ -92,7 +89,7 @@ def report(
         _refuse_several(results, figures)
         chosen = PrivacyOptions(
             schema=schema,
-            original=_original(original, encoding, header, sheet, query, view),
+            original=None if original is None else reading.at(original).source,
             population=population,
             require=require,
             language=language,
@@ -119,12 +116,6 @@ def report(
 def _refuse_several(results: list[Path], figures: Path | None) -> None:
     if len(results) != 1 or figures is not None:
         raise ConfigError("--privacy takes one release or one result, and no --figures.")
-
-
-def _original(file: str | None, encoding: str, *how: Any) -> DataSource | None:
-    """Where the original is; ``how`` it is read are header, sheet, query and view."""
-    named = dict(zip(("header", "sheet", "query", "view"), how, strict=True))
-    return None if file is None else options.TableSource(file=file, encoding=encoding, **named).source
 
 
 def _experiments(

@@ -21,16 +21,13 @@ app = typer.Typer(help="Propose a schema for a table, or check one.", no_args_is
 
 
 @app.command("infer")
+@options.takes_reading
 def infer(
+    reading: options.ReadOptions,
     file: Annotated[str, typer.Argument(help=options.INPUT)],
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Where to write it; else it is printed.")
     ] = None,
-    encoding: options.Encoding = "auto",
-    header: options.Header = None,
-    sheet: options.Sheet = None,
-    query: options.Query = None,
-    view: options.View = None,
     force: options.Force = False,
     audit: AuditFile = None,
 ) -> None:
@@ -40,9 +37,7 @@ def infer(
     from fedanon.io.manifest import file_sha256
     from fedanon.io.outputs import check_output
 
-    source = options.TableSource(
-        file=file, encoding=encoding, header=header, sheet=sheet, query=query, view=view
-    ).source
+    source = reading.at(file).source
     check_output(output, inputs=source.inputs, endings=(".toml",), force=force)
     with audited(audit, "schema infer") as entry:
         frame, dialect = source.read_frame()
@@ -58,15 +53,12 @@ def infer(
 
 
 @app.command("check")
+@options.takes_reading
 def check(
+    reading: options.ReadOptions,
     schema: Annotated[Path, typer.Argument(help="Schema file (TOML).")],
     file: Annotated[str | None, typer.Argument(metavar="INPUT", help="Table to check against it.")] = None,
     missing: options.Missing = None,
-    encoding: options.Encoding = "auto",
-    header: options.Header = None,
-    sheet: options.Sheet = None,
-    query: options.Query = None,
-    view: options.View = None,
     as_json: options.Json = False,
 ) -> None:
     """Check a schema, and a file against it; warn of columns that could undo an anonymization.
@@ -80,16 +72,7 @@ def check(
     suspected: list[Suspect] = []
     warnings: list[str] = []
     if file is not None:
-        table = options.TableSource(
-            file=file,
-            schema=schema,
-            missing=missing,
-            encoding=encoding,
-            header=header,
-            sheet=sheet,
-            query=query,
-            view=view,
-        ).load()
+        table = reading.at(file, schema=schema, missing=missing).load()
         suspected = suspects(table)
         warnings = lint_schema(table, suspected)
     if as_json:

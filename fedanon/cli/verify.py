@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from fedanon.verification import Check
 
 
+@options.takes_reading
 def verify(
+    reading: options.ReadOptions,
     manifest: Annotated[Path, typer.Argument(help="The manifest (RELEASE.manifest.json), or the released file.")],
     release: Annotated[Path | None, typer.Option(help="The released file, if it does not lie beside.")] = None,
     schema: Annotated[Path | None, typer.Option(help="Schema of the original table, to compare its hash.")] = None,
@@ -32,11 +34,6 @@ def verify(
     row_key: options.RowKey = None,
     key: options.PersonKeyFile = None,
     previous: Previous = None,
-    encoding: options.Encoding = "auto",
-    header: options.Header = None,
-    sheet: options.Sheet = None,
-    query: options.Query = None,
-    view: options.View = None,
     audit: AuditFile = None,
     as_json: options.Json = False,
 ) -> None:
@@ -55,9 +52,7 @@ def verify(
         found = _manifest(manifest, release)
         entry |= {"manifest": found.path.name, "expected_sha256": found.expected_sha256}
         declared = None if schema is None else Schema.read(schema)
-        table = options.TableSource(
-            file=original, encoding=encoding, header=header, sheet=sheet, query=query, view=view
-        )
+        table = reading.at(original)
         person_key = None if key is None else read_person_key(key)
         series = known_series(found.release, schema, previous)
         verification = Verification(found, declared, table.source if original else None, row_key, person_key, series)

@@ -50,6 +50,7 @@ class DataSource:
     quasi : numeric columns ``a,b,c``, or ``all``, as quasi-identifiers, instead of a schema.
     missing : how missing quasi-identifiers are treated.
     encoding : of text files; ``auto`` finds it.
+    separator, decimal : of CSV files; empty to find them.
     header : whether CSV files and sheets begin with the names of the columns; None for yes, unless they look like a
         record and there is no schema.
     sheet : of an Excel workbook.
@@ -65,6 +66,8 @@ class DataSource:
     quasi: str = ""
     missing: MissingPolicy = "error"
     encoding: str = "auto"
+    separator: str = ""
+    decimal: str = ""
     header: bool | None = None
     sheet: str = ""
     query: str = ""
@@ -76,12 +79,12 @@ class DataSource:
         if not self.data or not all(self.data):
             raise ConfigError("Name a file, a folder, a database or a data set to be read.")
         if self.is_named:
-            if self.missing != "error" or self.header is not None or self.sheet or self.query or self.views:
+            if self.missing != "error" or self._says_how or self.query or self.views:
                 raise ConfigError(f"The data set {self.data[0]!r} is read as it is; give a file to say how it is read.")
         elif self.query and not any(map(is_database, self.data)):
             raise ConfigError("A query goes with a database, such as sqlite:///file.db.")
-        elif any(map(is_database, self.data)) and (self.header is not None or self.sheet or self.views):
-            raise ConfigError("A database is read by its query: header, sheet and view go with files.")
+        elif any(map(is_database, self.data)) and (self._says_how or self.views):
+            raise ConfigError("A database is read by its query: how a file is read, a sheet and views go with files.")
 
     # ---- settings -------------------------------------------------------------------------------
 
@@ -115,6 +118,10 @@ class DataSource:
             key=self.key and str(base / self.key),
             views=tuple(str(base / view) for view in self.views),
         )
+
+    @property
+    def _says_how(self) -> bool:
+        return self.header is not None or bool(self.sheet or self.separator or self.decimal)
 
     # ---- what it is -----------------------------------------------------------------------------
 
@@ -278,7 +285,10 @@ class DataSource:
             return read_ndjson(path, schema, self.encoding, views=self.views), None
         options = {"header": self.header, "sheet": self.sheet, "views": self.views}
         if format_of(path) == "csv" and not self.sheet and not self.views:
-            frame, dialect = read_with_dialect(path, schema, self.encoding, header=self.header is not False)
+            how = {"separator": self.separator or None, "decimal": self.decimal or None}
+            frame, dialect = read_with_dialect(path, schema, self.encoding, header=self.header is not False, **how)
+        elif self.separator or self.decimal:
+            raise ConfigError(f"The file {path.name} is no CSV file: it is read without a separator or a decimal mark.")
         else:
             frame, dialect = read_file(path, schema, encoding=self.encoding, **options), None
         if schema is None and self.header is None and format_of(path) in HEADED and lacks_header(frame):

@@ -41,14 +41,22 @@ def read_csv(path: Path, schema: Schema | None, encoding: str, *, header: bool =
 
 
 def read_with_dialect(
-    path: Path, schema: Schema | None, encoding: str, *, header: bool = True
+    path: Path,
+    schema: Schema | None,
+    encoding: str,
+    *,
+    header: bool = True,
+    separator: str | None = None,
+    decimal: str | None = None,
 ) -> tuple[pd.DataFrame, Dialect]:
     """All columns as text, numbers with a decimal point, and the dialect the file is written in.
 
-    Without a ``header`` line the columns are called c1, c2 and so on.
+    Without a ``header`` line the columns are called c1, c2 and so on. ``separator`` and ``decimal`` mark are found
+    unless they are given.
     """
-    frame, dialect = _read(path, encoding, None, header=header)
-    commas = comma_columns(frame, schema, dialect.separator)
+    Dialect(separator=separator or ",", decimal=decimal or ".")  # refuses what is neither
+    frame, dialect = _read(path, encoding, separator, header=header)
+    commas = comma_columns(frame, schema, dialect.separator, decimal)
     for name in commas:
         frame[name] = with_points(frame[name])
     return frame, replace(dialect, decimal=",") if commas else dialect

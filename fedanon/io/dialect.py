@@ -193,13 +193,13 @@ def is_number(text: str, decimal: str = ".") -> bool:
     return (_COMMA_NUMBER if decimal == "," else _POINT_NUMBER).fullmatch(text) is not None
 
 
-def comma_columns(frame: pd.DataFrame, schema: Schema | None, separator: str) -> list[str]:
+def comma_columns(frame: pd.DataFrame, schema: Schema | None, separator: str, decimal: str | None = None) -> list[str]:
     """The columns of numbers with a decimal comma, in a file whose separator is another character.
 
     With a schema, those it declares numeric; a column of another type is text, and not changed. Columns with commas
-    beside columns with points are refused.
+    beside columns with points are refused. A ``decimal`` mark that is given is not looked for.
     """
-    if separator == ",":
+    if decimal == "." or (decimal is None and separator == ","):
         return []
     tokens = set(schema.missing_values) if schema is not None else set()
     declared = [name for name in frame.columns if schema is None or _is_numeric(schema, str(name))]

@@ -84,7 +84,7 @@ class Steward:
 
     def __init__(self, browser: Any, address: str, project: Path) -> None:
         self.context = browser.new_context(viewport={"width": 1280, "height": 900}, locale="en-US")
-        self.context.set_default_timeout(180_000)
+        self.context.set_default_timeout(120_000)
         self.address, self.project, self.clicks = address, project, 0
         self.base = address.split("/start")[0]
         self.page = self.open_tab()
@@ -101,6 +101,14 @@ class Steward:
     def press(self, name: str, role: str = "button") -> None:
         self.clicks += 1
         self.page.get_by_role(role, name=name).first.click()
+
+    def open_file(self, file: Path) -> None:
+        """Choose a file, and go on to its columns."""
+        self.page.set_input_files("input[type=file]", file)
+        self.page.locator("form[action='/open/upload'] button").click()
+        self.wait("#preview table")
+        self.press("Continue to the columns")
+        self.page.wait_for_url("**/columns")
 
     def heading(self) -> str:
         return str(self.page.locator("h1").inner_text())

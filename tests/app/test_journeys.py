@@ -184,11 +184,7 @@ def test_colon_counts_people(start: Start, tmp_path: Path) -> None:
     frame.to_csv(original, index=False)
     steward = start()
     page = steward.page
-    page.set_input_files("input[type=file]", original)
-    page.locator("form[action='/open/upload'] button").click()
-    steward.wait("#preview table")
-    steward.press("Continue to the columns")
-    page.wait_for_url("**/columns")
+    steward.open_file(original)
     assert page.get_by_label("Whose row is it?").input_value() == "column:id"
     for name in frame.columns:
         role = {"id": "identifying", "age": "quasi_identifying", "sex": "quasi_identifying", "status": "sensitive"}
@@ -247,25 +243,6 @@ def test_a_federation_is_simulated_with_its_scores(start: Start) -> None:
     assert len(result["facts"]) == 3
     assert page.locator("#run-title ~ .wide tbody tr").count() == 3
     assert f"{result['accuracy']:.4g}".rstrip("0") in page.inner_text("main")
-
-
-@pytest.mark.slow
-def test_the_keyboard_alone_reaches_the_example(start: Start) -> None:
-    """Tab and Enter alone open an example and save its roles."""
-    steward = start()
-    page = steward.page
-    for _ in range(60):
-        page.keyboard.press("Tab")
-        if "Use nhanes" in page.evaluate("document.activeElement.textContent"):
-            break
-    page.keyboard.press("Enter")
-    page.wait_for_url("**/columns")
-    for _ in range(30):
-        page.keyboard.press("Tab")
-        if page.evaluate("document.activeElement.textContent") == "Save and continue":
-            break
-    page.keyboard.press("Enter")
-    page.wait_for_url("**/risk")
 
 
 @pytest.mark.slow

@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
+from fedanon.app.pages.protect import requirement
 from fedanon.app.pages.rules import read_outline, tree_lines
 from fedanon.app.project import Project
 from fedanon.data.hierarchy import Hierarchy
 from fedanon.data.schema import Numeric, Schema
+from fedanon.privacy.requirements import parse_requirements
 from tests.app.conftest import Visitor
 
 TREE: list[Any] = [{"Surgery": ["heart", "bones"]}, "other"]
@@ -46,6 +48,18 @@ def _open(visitor: Visitor) -> Schema:
     return Schema.read(visitor.state.project.schema)
 
 
+def test_without_a_table_no_page_fails(visitor: Visitor) -> None:
+    visitor.enter()
+    for path in ("/columns", "/risk", "/protect", "/steps", "/result"):
+        assert visitor.client.get(path).status_code == 303, path
+    for path in ("/columns/0", "/result/001", "/attacks/001", "/report/001"):
+        assert visitor.client.get(path).status_code == 422, path
+    assert visitor.post("/columns/propose").status_code == 422
+    for path in ("/columns", "/columns/0", "/risk", "/protect", "/protect/compare", "/steps", "/steps/run"):
+        form = {"step": "mondrian:k=5", "methods": "mondrian"}
+        assert visitor.post(path, form).status_code == 422, path
+
+
 def test_rules_are_kept_in_the_schema(visitor: Visitor) -> None:
     """Bands and a wider range of a number; values gathered in a new group, renamed, and moved out again."""
     schema = _open(visitor)
@@ -78,6 +92,12 @@ def test_a_text_that_becomes_a_quasi_identifier_gets_the_type_of_its_values(visi
     assert isinstance(schema["patient_id"], Numeric)
 
 
+@pytest.mark.parametrize("column", ["ill", "T.categ", "ill, or not", "a:b", "l=3:x,k=1"])
+def test_a_requirement_is_about_the_column_whatever_its_name(column: str) -> None:
+    text = requirement({"column": column, "l": 3, "t": 40})
+    assert [model.column for model in parse_requirements(text)] == [column, column]  # type: ignore[attr-defined]
+
+
 def test_a_project_is_the_same_wherever_it_is_copied(tmp_path: Path) -> None:
     project = Project.open(tmp_path / "one")
     project.save("source", data=["data/a b.csv"], header=False, query='SELECT "x"\n')
@@ -85,5 +105,14 @@ def test_a_project_is_the_same_wherever_it_is_copied(tmp_path: Path) -> None:
     shutil.copytree(tmp_path / "one", tmp_path / "other")
     copied = Project.open(tmp_path / "other")
     assert copied.settings == project.settings
-    assert copied.source_options() == ["data/a b.csv", "--query", 'SELECT "x"\n', "--no-header"]
-    assert copied.missing_options == ["--missing", "category"]
+    words = [
+        "data/a b.csv",
+        "--query",
+        'SELECT "x"\n',
+        "--no-header",
+        "--schema",
+        "schema.toml",
+        "--missing",
+        "category",
+    ]
+    assert copied.table_words() == words

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import stat
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from fedanon.app.charts import without_styles
@@ -14,6 +16,10 @@ from fedanon.app.project import Project
 from fedanon.app.security import MAX_FORM, Session
 from fedanon.app.server import build_app
 from fedanon.errors import ConfigError, DataError
+from fedanon.federated.deployment.server import Server
+from fedanon.federated.deployment.server_folder import checkpoints_in
+from fedanon.learning.checkpoints import Checkpoint
+from fedanon.learning.suspicion import MIN_ROUNDS, Suspicion
 from tests.app.conftest import Visitor
 
 
@@ -208,3 +214,31 @@ def test_what_was_shown_is_gone_with_the_process(tmp_path: Path) -> None:
         pool.submit(asyncio.run, live()).result()
     assert not steward.folder.exists()
     assert steward.desk.pid is None
+
+
+def test_what_nodes_of_a_real_server_say_is_text_and_its_folder_stays_as_it_is(
+    visitor: Visitor, tmp_path: Path
+) -> None:
+    """Names and reasons come from other hospitals; faults, suspects and days left are shown, nothing is written."""
+    server = Server.init(tmp_path / "server", host="127.0.0.1", port=9443, nodes=2, days=20)
+    evil = "<script>alert(1)</script>"
+    suspicion, rng = Suspicion(), np.random.default_rng(0)
+    for _ in range(MIN_ROUNDS):
+        suspicion.look({i: rng.normal(size=20) + 50.0 * (i == 7) for i in range(9)}, dict.fromkeys(range(9), 100))
+    rejected = [{"round": 2, "node": 1, "reason": f"it came twice {evil}"}]
+    silent = [{"round": 1, "node": 4, "during": "train"}]
+    rounds = [{"round": i, "accuracy": 0.7, "log_loss": 0.5} for i in (1, 2)]
+    last = Checkpoint(2, [np.zeros(1)], rounds, rejected, silent, suspicion.to_keep(), {"1": evil, "7": "ufmg"})
+    checkpoints_in(server.folder).save(server.config.run, last)
+    before = {file: file.stat().st_mtime_ns for file in server.folder.rglob("*")}
+    visitor.enter()
+    assert visitor.post("/federation/watch", {"folder": str(tmp_path)}).status_code == 422
+    assert visitor.post("/federation/watch", {"folder": str(server.folder)}).status_code == 303
+    for path in ("/federation", "/federation/server"):
+        text = visitor.client.get(path).text
+        assert evil not in text
+        assert "&lt;script&gt;alert(1)" in text
+        assert "2 of 10" in text
+        assert "19 (renew it)" in text
+        assert re.search(r'ufmg</th>.*?class="bad">yes<', text)
+    assert {file: file.stat().st_mtime_ns for file in server.folder.rglob("*")} == before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import time
 from pathlib import Path
@@ -12,6 +13,36 @@ import pytest
 from tests.app.conftest import Visitor
 
 FRAME = pd.DataFrame({"age": [20 + i % 50 for i in range(40)], "sex": ["F", "M"] * 20, "ill": ["yes", "no"] * 20})
+
+
+def _write_fhir(folder: Path) -> Path:
+    """A bulk export of patients, and a view that makes rows of them."""
+    folder.mkdir()
+    people = [{"resourceType": "Patient", "id": f"p{i}", "gender": ("male", "female")[i % 2]} for i in range(40)]
+    (folder / "Patient.ndjson").write_text("\n".join(map(json.dumps, people)) + "\n", encoding="utf-8")
+    columns = [{"name": "id", "path": "getResourceKey()"}, {"name": "sex", "path": "gender"}]
+    view = {"resourceType": "ViewDefinition", "resource": "Patient", "name": "people", "status": "draft"}
+    (folder / "people.json").write_text(json.dumps({**view, "select": [{"column": columns}]}), encoding="utf-8")
+    return folder
+
+
+def test_a_file_is_read_again_in_another_way(visitor: Visitor) -> None:
+    """The separator and the decimal mark that were found can be changed, and every command is told."""
+    visitor.enter()
+    rows = "\n".join(f"{20 + i % 50};{i % 9 + 1},{i % 10}00" for i in range(40))
+    answer = visitor.post("/open/upload", files={"file": ("t.csv", f"age;cells\n{rows}\n".encode(), "text/csv")})
+    assert answer.status_code == 303, answer.text
+    assert visitor.state.opened is not None
+    assert visitor.state.opened["dialect"]["decimal"] == ","
+    assert visitor.state.opened["head"][0][1] == "1.000"  # a thousand, taken for one
+    assert visitor.post("/open/reading", {"decimal": "point"}).status_code == 303
+    assert visitor.state.opened["head"][0][1] == "1,000"
+    assert "--decimal-in ." in visitor.client.get("/open").text
+    answer = visitor.post("/open/reading", {"separator": "comma"})  # which makes no table of it
+    assert answer.status_code == 422
+    assert visitor.state.project.source == {"data": ["data/t.csv"], "decimal": "."}
+    assert visitor.post("/open/reading", {"separator": "nothing"}).status_code == 303
+    assert visitor.state.project.source == {"data": ["data/t.csv"]}
 
 
 @pytest.mark.slow
@@ -32,6 +63,7 @@ def test_tables_of_every_kind_are_opened(visitor: Visitor, tmp_path: Path) -> No
         str(tmp_path / "ward.xlsx"): ({}, 40),
         str(tmp_path / "ward.parquet"): ({}, 40),
         f"sqlite:///{base}": ({"query": "SELECT age, sex FROM ward"}, 40),
+        str(_write_fhir(tmp_path / "export")): ({"views": str(tmp_path / "export" / "people.json")}, 40),
     }
     for place, (more, rows) in places.items():
         answer = visitor.post("/open/place", {"place": place, **more})

@@ -12,7 +12,7 @@ import pytest
 from fedanon.datasets import load
 from fedanon.federated.deployment.node import NodeFolder
 from fedanon.federated.deployment.server import Server
-from fedanon.federated.deployment.serving import checkpoints_in
+from fedanon.federated.deployment.server_folder import checkpoints_in
 from fedanon.io.keys import node_keys
 from fedanon.learning.checkpoints import Checkpoint
 from fedanon.learning.suspicion import MIN_ROUNDS, Suspicion

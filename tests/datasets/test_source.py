@@ -177,3 +177,24 @@ def test_a_file_without_names_is_not_taken_for_one_with(tmp_path: Path) -> None:
     assert (list(frame.columns), len(frame)) == (["c1", "c2", "c3"], 2)
     assert dialect is not None
     assert len(DataSource(data=(str(path),), quasi="all", header=True).read_frame()[0]) == 1
+
+
+def test_separator_and_decimal_mark_are_found_unless_they_are_given(tmp_path: Path) -> None:
+    """Commas that part thousands are none of decimals, a strange separator is no letter; both travel with settings."""
+    file = tmp_path / "t.csv"
+    file.write_text("age;cells\n31;1,000\n42;2,500\n", encoding="utf-8")
+    found, dialect = DataSource(data=(str(file),)).read_frame()
+    assert dialect is not None
+    assert (dialect.separator, dialect.decimal, list(found["cells"])) == (";", ",", ["1.000", "2.500"])
+    given = DataSource(data=(str(file),), decimal=".")
+    assert list(given.read_frame()[0]["cells"]) == ["1,000", "2,500"]
+    assert DataSource.from_settings(given.to_settings()) == given
+    file.write_text('a~b\n"1,5"~x\n"2,5"~y\n', encoding="utf-8")
+    frame, dialect = DataSource(data=(str(file),), separator="~", decimal=",").read_frame()
+    assert list(frame.columns) == ["a", "b"]
+    assert list(frame["a"]) == ["1.5", "2.5"]
+    with pytest.raises(ConfigError, match="separator"):
+        DataSource(data=(str(file),), separator="ab").read_frame()
+    frame.to_parquet(tmp_path / "t.parquet")
+    with pytest.raises(ConfigError, match="no CSV file"):
+        DataSource(data=(str(tmp_path / "t.parquet"),), separator=";").read_frame()

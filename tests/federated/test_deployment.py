@@ -37,7 +37,7 @@ from fedanon.federated.deployment.folders import write_private
 from fedanon.federated.deployment.link import Link
 from fedanon.federated.deployment.roster import let_in
 from fedanon.federated.deployment.server import status
-from fedanon.federated.deployment.serving import checkpoints_in
+from fedanon.federated.deployment.server_folder import checkpoints_in
 from fedanon.federated.deployment.superlink import may_pass
 from fedanon.federated.door import check_floor
 from fedanon.federated.server import FederatedRun

@@ -11,31 +11,27 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
 from fedanon.app.pages.report import SANDBOX
-from fedanon.app.shell import State, go, render, text_of
-from fedanon.errors import ConfigError
+from fedanon.app.shell import FormError, PageView, State, go, text_of, view
 
 KIND = "experiments"
 _NAME = re.compile(r"\w[\w .-]{0,99}")
 
 
-def show(state: State, request: Request, error: str = "") -> Response:
+def show(state: State, request: Request) -> PageView:
     """The page: all result sets, or one of them."""
     folder = _folder(state)
     found: list[dict[str, Any]] = state.desk.ask("experiments", folder=str(folder)) if folder else []
     name = str(request.path_params.get("name", ""))
     chosen = next((one for one in found if one["name"] == name), None)
     if name and chosen is None:
-        raise ConfigError(state.say("app.experiments.none_such"))
+        raise FormError(state, "experiments.none_such")
     filters = {key: str(request.query_params.get(key, "")) for key in ("dataset", "method", "measure")}
     numbers = None
     if chosen is not None:
         numbers = state.desk.ask("results", folder=str(chosen["folder"]), filters=filters)
     report = state.project.folder / "reports" / f"{name}.html"
-    return render(
-        state,
+    return view(
         "experiments",
-        step="experiments",
-        error=error,
         folder=folder,
         found=found,
         chosen=chosen,
@@ -51,7 +47,7 @@ def choose(state: State, request: Request, form: FormData) -> Response:
     """Browse another folder."""
     folder = Path(text_of(form, "folder")).expanduser().absolute()
     if not text_of(form, "folder") or not folder.is_dir():
-        raise ConfigError(state.say("app.experiments.no_folder"))
+        raise FormError(state, "experiments.no_folder")
     state.project.save("experiments", folder=str(folder))
     return go("/experiments")
 
@@ -68,10 +64,11 @@ def make(state: State, request: Request, form: FormData) -> Response:
     found = state.desk.ask("experiments", folder=str(folder)) if folder else []
     chosen = next((one for one in found if one["name"] == name), None)
     if chosen is None or not _NAME.fullmatch(name):
-        raise ConfigError(state.say("app.experiments.none_such"))
+        raise FormError(state, "experiments.none_such")
     (state.project.folder / "reports").mkdir(parents=True, exist_ok=True)
-    state.jobs.start(KIND, [_words(chosen)], about=name)
-    return go(f"/experiments/{name}")
+    here = f"/experiments/{name}"
+    state.jobs.start(KIND, [_words(chosen)], about=name, page=here)
+    return go(here)
 
 
 def _words(chosen: dict[str, Any]) -> list[str]:
@@ -83,6 +80,6 @@ def file(state: State, request: Request) -> Response:
     name = str(request.path_params["name"])
     path = state.project.folder / "reports" / f"{name}.html"
     if not _NAME.fullmatch(name) or not path.is_file():
-        raise ConfigError(state.say("app.report.no_file"))
+        raise FormError(state, "report.no_file")
     headers = {"Content-Security-Policy": SANDBOX, "X-Frame-Options": "SAMEORIGIN"}
     return FileResponse(path, media_type="text/html; charset=utf-8", headers=headers)

@@ -10,44 +10,52 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.requests import Request
 from starlette.responses import Response
 
-from fedanon.app.shell import State, go, render, text_of
-from fedanon.errors import ConfigError, FedanonError
+from fedanon.app.project import source_options
+from fedanon.app.shell import FormError, PageView, State, go, text_of, view
+from fedanon.errors import FedanonError
 
-ENCODINGS = ("auto", "utf-8", "cp1252", "latin-1", "utf-16")
-HEADERS = {"auto": None, "yes": True, "no": False}
+#: what can be said of how a text file is read, beside finding it out; the first is what stands for that
+AUTO = "auto"
+CHOICES: dict[str, dict[str, Any]] = {
+    "separator": {AUTO: "", "comma": ",", "semicolon": ";", "tab": "\t", "bar": "|"},
+    "decimal": {AUTO: "", "point": ".", "comma": ","},
+    "encoding": {AUTO: "", "utf-8": "utf-8", "cp1252": "cp1252", "latin-1": "latin-1", "utf-16": "utf-16"},
+    "header": {AUTO: None, "yes": True, "no": False},
+}
 
 
-def show(state: State, request: Request, error: str = "") -> Response:
+def show(state: State, request: Request) -> PageView:
     """The page."""
-    if state.project.source and state.opened is None and not error:
+    error, source = "", state.project.source
+    if source and state.opened is None:
         try:
             state.opened = state.desk.ask("open", source=state.source())
         except FedanonError as failure:
             error = str(failure)
-    words = ["schema", "infer", *state.project.source_options(), "-o", "schema.toml"] if state.opened else []
-    return render(
-        state,
+    chosen = {
+        name: next((one for one, value in known.items() if value == source.get(name, known[AUTO])), AUTO)
+        for name, known in CHOICES.items()
+    }
+    return view(
         "open",
-        step="open",
         error=error,
         opened=state.opened,
-        encodings=ENCODINGS,
-        headers=list(HEADERS),
-        header=next(name for name, value in HEADERS.items() if value == state.project.source.get("header")),
-        command_words=words,
+        choices=CHOICES,
+        reading=chosen,
+        command_words=["schema", "infer", *source_options(source), "-o", "schema.toml"] if state.opened else [],
     )
 
 
-def examples(state: State, request: Request) -> Response:
+def examples(state: State, request: Request) -> PageView:
     """The examples that are at hand: a part of the page, which comes when the helper process is there."""
-    return render(state, "open_examples", examples=state.desk.ask("examples"))
+    return view("open_examples", examples=state.desk.ask("examples"))
 
 
 def upload(state: State, request: Request, form: FormData) -> Response:
     """Take a file that was chosen or dropped; it is copied into the project."""
     given = form.get("file")
     if not isinstance(given, UploadFile) or not given.filename:
-        raise ConfigError(state.say("app.open.no_file"))
+        raise FormError(state, "open.no_file")
     place = state.project.new_data_file(given.filename)
     try:
         with place.open("xb") as out:
@@ -63,7 +71,7 @@ def place(state: State, request: Request, form: FormData) -> Response:
     """Open what is named: a file or folder of this machine, or a database with a query."""
     named = text_of(form, "place")
     if not named:
-        raise ConfigError(state.say("app.open.no_place"))
+        raise FormError(state, "open.no_place")
     source: dict[str, Any] = {"data": [named if "://" in named else str(Path(named).expanduser().absolute())]}
     if text_of(form, "query"):
         source["query"] = text_of(form, "query")
@@ -77,11 +85,10 @@ def place(state: State, request: Request, form: FormData) -> Response:
 def reading(state: State, request: Request, form: FormData) -> Response:
     """Read the same table in another way."""
     source = {name: value for name, value in state.project.source.items() if name in ("data", "query", "views")}
-    if text_of(form, "encoding", "auto") in ENCODINGS[1:]:
-        source["encoding"] = text_of(form, "encoding")
-    header = HEADERS.get(text_of(form, "header", "auto"))
-    if header is not None:
-        source["header"] = header
+    for name, known in CHOICES.items():
+        wanted = text_of(form, name, AUTO)
+        if wanted != AUTO and wanted in known:
+            source[name] = known[wanted]
     if text_of(form, "sheet"):
         source["sheet"] = text_of(form, "sheet")
     _open(state, source)
@@ -92,7 +99,7 @@ def example(state: State, request: Request, form: FormData) -> Response:
     """Write an example into the project, as a file with its schema, and open it."""
     name = text_of(form, "name")
     if name not in {one["name"] for one in state.desk.ask("examples")}:
-        raise ConfigError(state.say("app.open.no_example"))
+        raise FormError(state, "open.no_example")
     state.project.folder.mkdir(parents=True, exist_ok=True)
     file = state.project.new_data_file(f"{name}.csv")
     made = state.desk.ask("export", name=name, data=str(file), schema=str(state.project.schema))
@@ -115,5 +122,7 @@ def _open(state: State, source: dict[str, Any], *, keep_schema: bool = False) ->
     state.project.settings["source"] = {}
     state.project.save("source", **source)
     state.project.save("protect", missing=None)
-    if not keep_schema:
+    if state.project.series.is_of(opened["columns"]):
+        shutil.copyfile(state.project.series.schema, state.project.schema)
+    elif not keep_schema:
         state.project.schema.unlink(missing_ok=True)

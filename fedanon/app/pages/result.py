@@ -8,54 +8,40 @@ from starlette.responses import Response
 
 from fedanon.app import charts
 from fedanon.app.project import ReleaseFolder
-from fedanon.app.shell import State, go, render, text_of
-from fedanon.errors import ConfigError, FedanonError
+from fedanon.app.shell import FormError, PageView, State, go, text_of, view
+from fedanon.errors import FedanonError
 
 
 def chosen(state: State, request: Request) -> ReleaseFolder:
     """The release an address names."""
     release = state.project.release(str(request.path_params["number"]))
     if release is None:
-        raise ConfigError(state.say("app.result.none"))
+        raise FormError(state, "result.none")
     return release
 
 
-def show(state: State, request: Request, error: str = "") -> Response:
+def of_release(state: State, release: ReleaseFolder, template: str, **values: object) -> PageView:
+    """A page about a release, which leads to those of the others."""
+    return view(template, release=release, releases=state.project.releases(), **values)
+
+
+def show(state: State, request: Request) -> PageView:
     """The page."""
     release = chosen(state, request)
-    facts, made = release.read("facts"), release.read("release")
-    return render(
+    facts, made = release.read("facts"), release.made
+    check_words = ["check", release.file, "--original", *release.original_words()]  # counts again what is shown
+    return of_release(
         state,
+        release,
         "result",
-        step="result",
-        error=error,
-        release=release,
-        releases=state.project.releases(),
         facts=facts,
         made=made,
         figures=charts.draw(state, charts.release_figures(facts, state.say)),
-        command_words=made["command"],
-        check_command=check_words(state, release),
+        command_words=[made["command"], check_words],
     )
 
 
-def check_words(state: State, release: ReleaseFolder) -> list[str]:
-    """The command that recounts what the page shows."""
-    folder = state.project.relative(release.path)
-    return [
-        "check",
-        state.project.relative(release.file),
-        "--schema",
-        f"{folder}/schema.toml",
-        "--original",
-        *release.source_options(),
-        *release.missing_options(),
-        "--row-key",
-        state.project.relative(release.row_key),
-    ]
-
-
-def rows(state: State, request: Request, form: FormData) -> Response:
+def rows(state: State, request: Request, form: FormData) -> PageView:
     """Records as they were and as they are published: a part of the page."""
     release = chosen(state, request)
     given = text_of(form, "start", "1")
@@ -63,8 +49,8 @@ def rows(state: State, request: Request, form: FormData) -> Response:
     try:
         found = state.desk.ask("rows", **state.release_files(release), start=max(0, start - 1))
     except FedanonError as failure:
-        return render(state, "result_rows", found=None, error=str(failure))
-    return render(state, "result_rows", found=found)
+        return view("result_rows", found=None, error=str(failure))
+    return view("result_rows", found=found)
 
 
 def newest(state: State, request: Request) -> Response:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from starlette.datastructures import FormData
 from starlette.requests import Request
@@ -11,57 +10,55 @@ from starlette.responses import Response
 
 from fedanon.app import charts
 from fedanon.app.jobs import Job
-from fedanon.app.shell import State, go, render, text_of
+from fedanon.app.project import AUDIT
+from fedanon.app.shell import FormError, PageView, State, go, text_of, view
 from fedanon.data.schema import Role, Schema
-from fedanon.errors import ConfigError
 
 KIND = "risk"
 #: the largest combination of columns that is looked for
 MAX_SIZE = 3
 
 
-def show(state: State, request: Request, error: str = "") -> Response:
+def show(state: State, request: Request) -> PageView | Response:
     """The page."""
     if not state.project.has_schema:
         return go("/open")
-    schema = Schema.read(state.project.schema)
-    figures: dict[str, Any] = {}
-    if state.risk is not None:
-        figures = charts.draw(state, charts.risk_histogram(state.risk, state.say))
-    return render(
-        state,
+    risk = state.project.measured(KIND)
+    return view(
         "risk",
-        step="risk",
-        error=error,
-        columns=[a.name for a in schema.attributes if a.role is Role.QUASI_IDENTIFYING],
-        risk=state.risk,
-        figures=figures,
+        columns=_quasi(state.project.read_schema()),
+        risk=risk,
+        figures=charts.draw(state, charts.risk_histogram(risk, state.say)) if risk else {},
         job=state.jobs.last(KIND),
         command_words=_command(state, []),
     )
 
 
+def _quasi(schema: Schema) -> list[str]:
+    return [a.name for a in schema.attributes if a.role is Role.QUASI_IDENTIFYING]
+
+
 def run(state: State, request: Request, form: FormData) -> Response:
     """Measure, by the columns that are chosen."""
-    schema = Schema.read(state.project.schema)
+    schema = state.project.read_schema()
     schema.refuse_undecided()
-    offered = [a.name for a in schema.attributes if a.role is Role.QUASI_IDENTIFYING]
+    offered = _quasi(schema)
     numbers = [value for value in form.getlist("key") if isinstance(value, str)]
     keys = [offered[int(n)] for n in numbers if n.isdigit() and int(n) < len(offered)]
     if not keys:
-        raise ConfigError(state.say("app.risk.no_keys"))
+        raise FormError(state, "risk.no_keys")
     if len(keys) < len(offered) and any("," in key for key in keys):
-        raise ConfigError(state.say("app.risk.comma"))
-    state.risk = None
+        raise FormError(state, "risk.comma")
+
+    table = state.project.table_identity
 
     def finish(job: Job) -> None:
-        state.risk = json.loads(job.output())
+        state.project.keep_measured(KIND, table, json.loads(job.output()))
 
-    state.jobs.start(KIND, [_command(state, keys if len(keys) < len(offered) else [])], finish=finish)
+    state.jobs.start(KIND, [_command(state, keys if len(keys) < len(offered) else [])], page="/risk", finish=finish)
     return go("/risk" if not text_of(form, "next") else "/protect")
 
 
 def _command(state: State, keys: list[str]) -> list[str]:
-    words = ["sdc", "risk", *state.project.source_options(), "--schema", "schema.toml", *state.project.missing_options]
-    words += ["--keys", ",".join(keys)] if keys else []
-    return [*words, "--max-size", str(MAX_SIZE), "--audit", "audit.jsonl", "--json"]
+    words = ["sdc", "risk", *state.project.table_words(), *(["--keys", ",".join(keys)] if keys else [])]
+    return [*words, "--max-size", str(MAX_SIZE), "--audit", AUDIT, "--json"]

@@ -10,37 +10,37 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from fedanon.app.pages.columns import look_at_columns, write_schema
-from fedanon.app.shell import State, go, render, text_of
+from fedanon.app.project import SCHEMA, source_options
+from fedanon.app.shell import FormError, PageView, State, go, text_of, view
 from fedanon.data.attributes import KEYS, attribute_entry, is_date, read_attribute, type_name
 from fedanon.data.hierarchy import ROOT, Hierarchy
 from fedanon.data.schema import Attribute, Categorical, Schema
-from fedanon.errors import ConfigError
 
 LEVELS = ("day", "month", "quarter", "year", "decade")
 #: a larger taxonomy is shown as an outline alone
 MOST_NODES = 200
 _NUMBERS = ("round_to", "top", "bottom")
 _TEXTS = ("unit", "form", "age_at")
+#: what is decided on other pages, or in the schema file, and stays
+_ELSEWHERE = ("shift_days", "pseudonym", "distinct_at", "root")
 
 
 def _attribute(state: State, request: Request) -> tuple[Schema, Attribute]:
     look_at_columns(state)
-    schema, index = Schema.read(state.project.schema), int(request.path_params["index"])
+    schema, index = state.project.read_schema(), int(request.path_params["index"])
     if index >= len(schema.attributes):
-        raise ConfigError(state.say("app.rule.no_column"))
+        raise FormError(state, "rule.no_column")
     return schema, schema.attributes[index]
 
 
-def show(state: State, request: Request, error: str = "") -> Response:
+def show(state: State, request: Request) -> PageView:
     """The page."""
     schema, attribute = _attribute(state, request)
     tree = attribute.hierarchy if isinstance(attribute, Categorical) and attribute.rule is None else None
     entry = attribute_entry(attribute)
-    return render(
-        state,
+    return view(
         "rule",
         step="columns",
-        error=error,
         index=schema.names.index(attribute.name),
         attribute=attribute,
         entry=entry,
@@ -52,7 +52,7 @@ def show(state: State, request: Request, error: str = "") -> Response:
         groups=_groups(tree) if tree is not None else [],
         values=0 if tree is None else tree.n_leaves,
         outline="" if tree is None else "\n".join(_outline(tree.to_nested(), 0)),
-        command_words=["schema", "check", "schema.toml", *state.project.source_options()],
+        command_words=["schema", "check", SCHEMA, *source_options(state.project.source)],
     )
 
 
@@ -72,6 +72,7 @@ def _entry(state: State, form: FormData, kind: str, attribute: Attribute) -> dic
     if kind != type_name(attribute):
         return {**entry, **_first_rule(state, kind, attribute)}
     known = KEYS[kind]
+    entry |= {name: value for name, value in attribute_entry(attribute).items() if name in _ELSEWHERE}
     for name in _NUMBERS:
         if name in known and text_of(form, name):
             entry[name] = _number(state, text_of(form, name))
@@ -109,7 +110,7 @@ def _number(state: State, text: str) -> float:
     try:
         return float(text.strip().replace(",", "."))
     except ValueError:
-        raise ConfigError(state.say("app.rule.bad_number")) from None
+        raise FormError(state, "rule.bad_number") from None
 
 
 # ---- taxonomies ----------------------------------------------------------------------------------
@@ -151,7 +152,7 @@ def _nested(state: State, form: FormData, attribute: Attribute) -> list[Any]:
         text = form.get("outline", "")
         nested = read_outline(str(text).replace("\r\n", "\n"), set(attribute.hierarchy.codes))
         if nested is None:
-            raise ConfigError(state.say("app.rule.bad_outline"))
+            raise FormError(state, "rule.bad_outline")
         return nested
     return _moved(form, tree_lines(attribute.hierarchy))
 

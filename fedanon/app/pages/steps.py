@@ -8,10 +8,10 @@ from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
 
-from fedanon.app.pages.protect import start_release
-from fedanon.app.shell import State, go, render, text_of
-from fedanon.data.schema import Schema
-from fedanon.errors import ConfigError, FedanonError
+from fedanon.app.pages.protect import Made, output_words, release_to_be, start_release
+from fedanon.app.project import AUDIT
+from fedanon.app.shell import FormError, PageView, State, go, text_of, view
+from fedanon.errors import FedanonError
 
 #: offered by name, with parameters as an example; any other method can be written
 OFFERED = (
@@ -37,19 +37,18 @@ def _measure(state: State, taken: list[str]) -> dict[str, Any]:
     return dict(state.desk.ask("steps", **state.table(), steps=taken, patience=PATIENCE))
 
 
-def show(state: State, request: Request, error: str = "") -> Response:
+def show(state: State, request: Request) -> PageView | Response:
     """The page."""
     if not state.project.has_schema:
         return go("/open")
-    if Schema.read(state.project.schema).undecided:
+    if state.project.read_schema().undecided:
         return go("/columns")
-    taken, found = _taken(state), None
+    taken, found, error = _taken(state), None, ""
     try:
         found = _measure(state, taken)
     except FedanonError as failure:
-        error = error or str(failure)
-    return render(
-        state,
+        error = str(failure)
+    return view(
         "steps",
         step="protect",
         error=error,
@@ -57,7 +56,7 @@ def show(state: State, request: Request, error: str = "") -> Response:
         found=found,
         offered=OFFERED,
         job=state.jobs.last("release"),
-        command_words=_words(state, taken, "releases/NNN", "secret/NNN.key"),
+        command_words=_words(state, taken, release_to_be(state)),
     )
 
 
@@ -65,7 +64,7 @@ def add(state: State, request: Request, form: FormData) -> Response:
     """Take one more step, unless it cannot be taken."""
     step = text_of(form, "step")
     if not step or len(step) > 500:
-        raise ConfigError(state.say("app.steps_page.no_step"))
+        raise FormError(state, "steps_page.no_step")
     taken = [*_taken(state), step]
     _measure(state, taken)
     state.project.save("steps", taken=taken)
@@ -82,16 +81,14 @@ def run(state: State, request: Request, form: FormData) -> Response:
     """Make the release of all rows."""
     taken = _taken(state)
     if not taken:
-        raise ConfigError(state.say("app.steps_page.no_step"))
+        raise FormError(state, "steps_page.no_step")
     asked = {"method": " → ".join(step.partition(":")[0] for step in taken), "k": None, "seed": 0}
-    start_release(state, asked, lambda folder, key: _words(state, taken, folder, key))
+    start_release(state, asked, lambda made: _words(state, taken, made), page="/steps")
     return go("/steps")
 
 
-def _words(state: State, taken: list[str], folder: str, key: str) -> list[str]:
-    words = ["sdc", "apply", *state.project.source_options(), "--schema", f"{folder}/schema.toml"]
-    words += state.project.missing_options
+def _words(state: State, taken: list[str], made: Made) -> list[str]:
+    words = ["sdc", "apply", *state.project.table_words(made["schema"], publishes=True)]
     for step in taken:
         words += ["--step", step]
-    words += ["--seed", "0", "-o", f"{folder}/release{state.project.release_ending}", "--row-key", key]
-    return [*words, "--audit", "audit.jsonl", "--json"]
+    return [*words, "--seed", "0", *output_words(made), "--audit", AUDIT, "--json"]

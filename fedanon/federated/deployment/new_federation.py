@@ -19,7 +19,8 @@ from fedanon.errors import ConfigError
 from fedanon.federated.deployment.config import NodeConfig
 from fedanon.federated.deployment.folders import new_private_folder, write_private
 from fedanon.federated.deployment.node import KEY, PEERS, PUBLIC_KEY, NodeFolder
-from fedanon.federated.deployment.server import AUTHORITY, Server
+from fedanon.federated.deployment.server import Server
+from fedanon.federated.deployment.server_folder import AUTHORITY
 
 SERVER, NODE = "server", "hospital-{number}"
 DATA, SCHEMA = "data.csv", "schema.toml"

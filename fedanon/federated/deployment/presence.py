@@ -12,9 +12,12 @@ from pathlib import Path
 from fedanon.errors import ConfigError
 from fedanon.federated.deployment.folders import FILE_MODE
 
+#: seconds in which whoever only looks whether someone is present has looked
+LOOKED_AT = 0.5
+
 
 @contextlib.contextmanager
-def present(path: Path, what: str, *, seconds: float = 0.0) -> Iterator[None]:
+def present(path: Path, what: str, *, seconds: float = LOOKED_AT) -> Iterator[None]:
     """Inside, this process is the one that ``path`` names.
 
     Raises

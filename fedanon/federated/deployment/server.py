@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import math
 import shutil
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +12,6 @@ from fedanon.federated.deployment import processes
 from fedanon.federated.deployment.certificates import (
     LOCAL,
     Certified,
-    days_left,
     new_authority,
     new_certificate,
     read_in_force,
@@ -25,14 +22,22 @@ from fedanon.federated.deployment.link import Link
 from fedanon.federated.deployment.presence import present
 from fedanon.federated.deployment.processes import leaving_on_signals
 from fedanon.federated.deployment.roster import Roster, let_in, nodes_of
-from fedanon.federated.deployment.serving import checkpoints_in, result_path
-from fedanon.learning.checkpoints import Checkpoint
-from fedanon.learning.suspicion import NodeEvidence
+from fedanon.federated.deployment.server_folder import (
+    AUTHORITY,
+    CERTIFICATE,
+    PID_FILE,
+    certificate_days,
+    checkpoints_in,
+    read_server_folder,
+    result_path,
+)
 
-AUTHORITY = "ca.crt"
 AUTHORITY_KEY = "ca.key"
-CERTIFICATE = "server.crt"
-PID_FILE = "server.pid"
+#: what a status takes over from the folder
+STATUS = (
+    *("registered", "rounds", "checkpoint_round", "rejected", "unresponsive"),
+    *("conduct", "finished", "days_left"),
+)
 
 RUN_TEMPLATE = """
 # What every node agrees to; `fedanon methods` lists the methods.
@@ -114,7 +119,7 @@ class Server:
 
     def days_left(self) -> dict[str, int]:
         """Whole days until the server's certificate and its authority expire."""
-        return {name: math.floor(days_left(self.folder / name)) for name in (CERTIFICATE, AUTHORITY)}
+        return certificate_days(self.folder)
 
     # ---- nodes ----------------------------------------------------------------------------------
 
@@ -201,24 +206,15 @@ class Server:
 
 
 def status(folder: Path, *, insecure: bool = False) -> dict[str, Any]:
-    """Registered nodes, those online, the run, its last checkpoint and its result, and days until keys expire."""
+    """What the folder says, and, if the server runs, the nodes that are online and the runs Flower knows."""
     server = Server(folder)
-    settings = server.config.run
-    last = checkpoints_in(server.folder).last(settings)
     link = Link(server.folder, server.config, insecure=insecure)
-    up = link.is_up()
+    up, said = link.is_up(), read_server_folder(server.folder)
     return {
         "server": "running" if up else "stopped",
-        "registered": server.roster.names(),
         "nodes": nodes_of(link.NAME, link.environment) if up else [],
         "runs": _runs(link) if up else [],
-        "rounds": settings.rounds,
-        "checkpoint_round": last.round_number if last else 0,
-        "rejected": last.rejected if last else [],
-        "unresponsive": last.unresponsive if last else [],
-        "conduct": conduct(last) if last else [],
-        "finished": result_path(server.folder, settings).exists(),
-        "days_left": server.days_left(),
+        **{name: said[name] for name in STATUS},
     }
 
 
@@ -229,31 +225,3 @@ def _runs(link: Link) -> list[dict[str, Any]]:
     except ValueError:
         return []
     return list(found.get("runs", []))
-
-
-def conduct(checkpoint: Checkpoint) -> list[dict[str, Any]]:
-    """How each node has behaved in a run: all of which anything is known, those to look at first in front.
-
-    An entry counts what was left out, by reason, and the answers that are missing; the rest is the evidence on the
-    node's updates (:mod:`fedanon.learning.suspicion`), and whether it is enough to suspect it.
-    """
-    evidence = {int(node): NodeEvidence.restored(kept) for node, kept in checkpoint.evidence.items()}
-    faults = checkpoint.rejected + checkpoint.unresponsive
-    # who never said its number is known by its name
-    found_nodes = evidence.keys() | {fault["node"] for fault in faults}
-    nodes = sorted(found_nodes, key=lambda node: (isinstance(node, str), node))
-    found = [_of_node(node, checkpoint, evidence.get(node, NodeEvidence())) for node in nodes]
-    return sorted(found, key=lambda entry: (not entry["suspect"], -entry["left_out"], -entry["no_answer"]))
-
-
-def _of_node(node: int | str, checkpoint: Checkpoint, evidence: NodeEvidence) -> dict[str, Any]:
-    reasons = Counter(entry["reason"] for entry in checkpoint.rejected if entry["node"] == node)
-    return {
-        "node": node,
-        "name": checkpoint.names.get(str(node), str(node)),
-        "suspect": evidence.is_suspect,
-        "left_out": reasons.total(),
-        "reasons": dict(reasons),
-        "no_answer": sum(entry["node"] == node for entry in checkpoint.unresponsive),
-        **evidence.report(),
-    }

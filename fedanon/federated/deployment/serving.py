@@ -24,6 +24,7 @@ from fedanon.federated.deployment.config import ServerConfig
 from fedanon.federated.deployment.folders import private_folder, write_private
 from fedanon.federated.deployment.presence import present
 from fedanon.federated.deployment.processes import die_with_parent
+from fedanon.federated.deployment.server_folder import checkpoints_in, result_path
 from fedanon.federated.deployment.steady_grid import SteadyGrid
 from fedanon.federated.handshake import Attendance
 from fedanon.federated.server import FederatedRun, wait_for_nodes
@@ -62,16 +63,6 @@ def deployed_server_app() -> ServerApp:
     app = ServerApp()
     app.main()(_main)
     return app
-
-
-def checkpoints_in(folder: Path) -> Checkpoints:
-    """The checkpoints of a server."""
-    return Checkpoints(folder / "checkpoints")
-
-
-def result_path(folder: Path, settings: RunSettings) -> Path:
-    """Where the result of a run lies: runs with other settings never meet."""
-    return folder / "results" / f"{Checkpoints.name(settings)}-{settings.rounds}.json"
 
 
 def model_path(folder: Path, settings: RunSettings) -> Path:
