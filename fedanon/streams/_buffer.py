@@ -237,19 +237,13 @@ def _measure_near(space, buffer, tally, k):
 
 
 @njit(cache=True)
-def prospects(buffer, ratio, rule, seed, slots):
-    """What waiting records would lose otherwise: under their best box, or in a class like those of late.
-
-    The longer a record may still wait after the seed, the better is the class that it may find.
-    """
+def prospects(buffer, ratio, caution, slots):
+    """What waiting records would lose otherwise: under their best box, or in a class like those of late."""
     expected = np.empty(slots.shape[0])
-    scale, most = rule.caution * (ratio[0] / ratio[1] if ratio[1] > 0.0 else 2.0), float(buffer.columns.shape[0])
+    scale, most = caution * ratio[0] / ratio[1] if ratio[1] > 0.0 else 2.0 * caution, float(buffer.columns.shape[0])
     for i in range(slots.shape[0]):
-        j = slots[i]
-        later = buffer.moment[j] - buffer.moment[seed] if rule.seconds else buffer.number[j] - buffer.number[seed]
-        age = 1.0 + rule.urgency * (0.5 - min(later / rule.delay, 1.0))
-        near = buffer.near[j]
-        expected[i] = min(buffer.cover_loss[j], scale * age * near, most) if near >= 0.0 else most
+        near = buffer.near[slots[i]]
+        expected[i] = min(buffer.cover_loss[slots[i]], scale * near, most) if near >= 0.0 else most
     return expected
 
 
@@ -266,25 +260,25 @@ def _lowest(score, count):
 
 
 @njit(cache=True)
-def prospect_class(space, buffer, tally, ratio, rule, seed):
+def prospect_class(space, buffer, tally, ratio, seed, k, caution, reach):
     """A class grown for the seed of records that lose little in it and would lose much elsewhere.
 
     At every step the record joins for which k times the growth of the loss, less its own prospect, is least; then each
-    is swapped for a better one. Only the ``reach`` best records of the first comparison are looked at.
+    is swapped for a better one, twice. Only the ``reach`` best records of the first comparison are looked at.
     """
-    m, q, k = tally[WAITING], buffer.columns.shape[0], rule.k
+    m, q = tally[WAITING], buffer.columns.shape[0]
     members = np.full(k, -1, dtype=np.int64)
     x = buffer.columns[:, seed].copy()
     low, high = x.copy(), x.copy()
     _measure_near(space, buffer, tally, k)
-    expected = prospects(buffer, ratio, rule, seed, np.arange(m))
+    expected = prospects(buffer, ratio, caution, np.arange(m))
     away = np.empty(m)
     distances(space, buffer.columns, m, x, away)
     score = np.empty(m)
     for j in range(m):
         score[j] = k * away[j] - expected[j]
     score[seed] = np.inf
-    slots = _lowest(score, rule.reach)
+    slots = _lowest(score, reach)
     count = slots.shape[0]
     points, least, wish = np.empty((count, q)), np.empty(count), np.empty(count)
     for i in range(count):
@@ -312,14 +306,17 @@ def prospect_class(space, buffer, tally, ratio, rule, seed):
             low[c] = min(low[c], points[found, c])
             high[c] = max(high[c], points[found, c])
         loss = box_loss(space, low, high)
-    _swap(space, buffer.person, wish, least, slots, points, taken, chosen, members, x, low, high)
+    for _ in range(2):
+        if not _swap(space, buffer.person, wish, least, slots, points, taken, chosen, members, x, low, high):
+            break
     return members, low, high, box_loss(space, low, high)
 
 
 @njit(cache=True)
 def _swap(space, people, wish, least, slots, points, taken, chosen, members, x, low, high):
-    """Swap each member but the first for the record that serves best in its place."""
+    """Swap each member but the first for the record that serves best in its place; whether any was."""
     k, q = members.shape[0], x.shape[0]
+    improved = False
     loss = box_loss(space, low, high)
     less_low, less_high = np.empty(q), np.empty(q)
     for i in range(1, k):
@@ -344,11 +341,12 @@ def _swap(space, people, wish, least, slots, points, taken, chosen, members, x, 
         if found < 0:
             continue
         taken[chosen[i]], taken[found] = False, True
-        chosen[i], members[i] = found, slots[found]
+        chosen[i], members[i], improved = found, slots[found], True
         for c in range(q):
             low[c] = min(less_low[c], points[found, c])
             high[c] = max(less_high[c], points[found, c])
         loss = box_loss(space, low, high)
+    return improved
 
 
 @njit(cache=True)

@@ -34,10 +34,10 @@ def decide(space, buffer, tally, ratio, rule, seed):
         members, low, high, loss = nearest_class(space, buffer, tally, seed, rule.k)
         reuse = cover <= loss
     else:
-        members, low, high, loss = prospect_class(space, buffer, tally, ratio, rule, seed)
+        members, low, high, loss = prospect_class(space, buffer, tally, ratio, seed, rule.k, rule.caution, rule.reach)
         regret = loss - cover if cover < np.inf else -np.inf
         if loss < np.inf:
-            regret += rule.regret * (loss - prospects(buffer, ratio, rule, seed, members[1:])).sum()
+            regret += rule.regret * (loss - prospects(buffer, ratio, rule.caution, members[1:])).sum()
             ratio[0] = FORGET * ratio[0] + loss
             ratio[1] = FORGET * ratio[1] + buffer.near[seed]
         reuse = not regret < 0.0

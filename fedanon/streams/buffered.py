@@ -45,7 +45,6 @@ class Rule(NamedTuple):
     k, delay, seconds : see :class:`RecordMethod`.
     max_loss : sum of the losses of all columns above which a record is dropped.
     caution : factor on what a record is expected to lose in a class of its own.
-    urgency : how much more a record counts that may not wait for long.
     regret : what the others of a class count beside the record it is formed for.
     reach : number of records that are looked at for a class.
     """
@@ -56,7 +55,6 @@ class Rule(NamedTuple):
     seconds: bool
     max_loss: float
     caution: float
-    urgency: float
     regret: float
     reach: int
 
@@ -80,7 +78,7 @@ class BufferedEngine(RecordEngine):
     ----------
     method : its parameters.
     columns : the quasi-identifiers.
-    nearest, caution, urgency, regret, reach : see :class:`Rule`.
+    nearest, caution, regret, reach : see :class:`Rule`.
     """
 
     def __init__(
@@ -90,7 +88,6 @@ class BufferedEngine(RecordEngine):
         *,
         nearest: bool = False,
         caution: float = 1.0,
-        urgency: float = 0.0,
         regret: float = 0.0,
         reach: int = 1,
     ) -> None:
@@ -98,7 +95,7 @@ class BufferedEngine(RecordEngine):
         q, slots, kept = len(columns), method.capacity, method.boxes
         seconds = method.clock == "seconds"
         limit = method.max_loss * q + 1e-9
-        self._rule = Rule(nearest, method.k, method.patience, seconds, limit, caution, urgency, regret, reach)
+        self._rule = Rule(nearest, method.k, method.patience, seconds, limit, caution, regret, reach)
         self._buffer = Buffer(
             np.zeros((q, slots)),
             np.full(slots, NOBODY, dtype=np.int64),
