@@ -1,8 +1,8 @@
 """Compiling the kernels of record streams in a process of its own, whose memory is given back before a gateway starts.
 
 The compiler takes more memory than a gateway and all that waits in it; a kernel that was compiled before is loaded from
-numba's cache. A gateway whose kernels are not there has a child compile them. A wrong guess costs no more than that: the
-child finds them and ends, or the gateway compiles by itself.
+numba's cache. A gateway whose kernels are not there has a child compile them. A wrong guess costs no more than that:
+the child finds them and ends, or the gateway compiles by itself.
 """
 
 from __future__ import annotations

@@ -58,12 +58,7 @@ def test_whole_numbers_make_no_kernels_of_another_type() -> None:
 def test_a_gateway_that_starts_without_kernels_does_not_take_the_memory_of_the_compiler(tmp_path: Path) -> None:
     path = gateway_file(tmp_path, "records", sink='format = "csv"')
     write_readings(tmp_path / "in.jsonl", 600)
+    cold = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     command = [sys.executable, "-c", PEAK, "stream", "replay", "--json", str(path), str(tmp_path / "in.jsonl")]
-    done = subprocess.run(
-        command,
-        env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")},
-        check=True,
-        capture_output=True,
-        text=True,
-    )
+    done = subprocess.run(command, env=cold, check=True, capture_output=True, text=True)
     assert int(done.stderr.split("VmHWM:")[1].split()[0]) / 1024 < 200
