@@ -26,7 +26,7 @@ bench: $(VENV)/installed-bench  ## speed and memory, measured side by side in on
 	$(BIN)/python experiments/benchmarks/sdc.py
 	$(BIN)/python experiments/benchmarks/suda.py
 	$(BIN)/python experiments/benchmarks/parquet.py
-	$(BIN)/python experiments/benchmarks/streams.py speed gateway
+	$(BIN)/python experiments/benchmarks/streams.py speed gateway memory
 
 $(VENV)/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

@@ -1,13 +1,13 @@
 """What streams lose, and how fast they are.
 
-    .venv/bin/python experiments/benchmarks/streams.py [loss | eicu | speed | gateway | continual] ...
+    .venv/bin/python experiments/benchmarks/streams.py [loss | eicu | speed | gateway | memory | continual] ...
 
 `loss`: mean NCP of castle, fads and prospect on Adult, the first 12,000 rows of a permutation (numpy default_rng(0)), a
 record that is dropped counting 1; the parameters of prospect were chosen on rows 12,000 to 24,000. `eicu`: the same on
 the first blood pressure readings of the eICU demo, a record each with age, gender, ethnicity, unit type and admission
 source of the stay, k counting stays; and sticky classes on all readings, with attacks. `speed`: records and readings
-per CPU second of one core, by `time.process_time`. `gateway`: readings through a whole one, and the memory of a process
-that replays a file. `continual`: a gateway for every region of the eICU demo, whose nodes learn together from the
+per CPU second of one core, by `time.process_time`. `gateway`: readings through a whole one. `memory`: that of processes
+that replay a file. `continual`: a gateway for every region of the eICU demo, whose nodes learn together from the
 windows as days pass; the figure goes to experiments/results/streams/continual.png. Needs the folder named by
 FEDANON_DATA for `eicu` and `continual`.
 """
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -194,7 +195,7 @@ main()
 
 
 def run_gateway(people: int = 10_000) -> None:
-    """Readings through a whole gateway: on disk, published in windows; one at a time; and memory."""
+    """Readings through a whole gateway: on disk, published in windows; and one at a time."""
     schema, where = _wards(people)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -223,16 +224,32 @@ def run_gateway(people: int = 10_000) -> None:
         gateway.close()
         print(f"gateway, people: {speed:,.0f} readings per CPU second, journal and windows included")
         print(f"one reading at a time, synced to disk: median {1000 * statistics.median(waits):.2f} ms")
-        (folder / "other").mkdir()
-        (folder / "other" / "s.toml").write_text(schema_toml(schema), encoding="utf-8")
-        (folder / "other" / "gateway.toml").write_text(f'{settings}[sink]\nformat = "csv"\n', encoding="utf-8")
+
+
+def run_memory(people: int = 10_000) -> None:
+    """Peak memory of gateways in processes of their own; records also where no kernel has been compiled before."""
+    schema, where = _wards(people)
+    who = [*range(people), *np.random.default_rng(2).integers(0, people, 50_000).tolist()]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
         with (folder / "in.jsonl").open("w", encoding="utf-8") as file:
-            for j, i in enumerate([*range(people), *who]):
-                file.write(json.dumps(message(i, 100 + j / 50)) + "\n")
-        arguments = ["stream", "replay", "--json", str(folder / "other" / "gateway.toml"), str(folder / "in.jsonl")]
-        done = subprocess.run([sys.executable, "-c", PEAK, *arguments], check=True, capture_output=True, text=True)
-    memory = int(done.stderr.split("VmHWM:")[1].split()[0]) / 1024
-    print(f"memory of a process that replays {people + len(who)} readings of {people} people: {memory:,.0f} MB")
+            for j, i in enumerate(who):
+                row = {"p": f"p{i}", "time": 100 + j / 50, **{f"q{c}": where[i][c] for c in range(4)}}
+                file.write(json.dumps(row) + "\n")
+        methods = {"people": "k = 10\ndelay = 600", "records": "k = 10\ndelay = 2000"}
+        for claim, cold in (("people", False), ("records", False), ("records", True)):
+            place = folder / f"{claim}{cold}"
+            place.mkdir()
+            (place / "s.toml").write_text(schema_toml(schema), encoding="utf-8")
+            settings = f'schema = "s.toml"\nclaim = "{claim}"\ntime = "time"\n[method]\n{methods[claim]}\n'
+            (place / "gateway.toml").write_text(f'{settings}[sink]\nformat = "csv"\n', encoding="utf-8")
+            arguments = ["stream", "replay", "--json", str(place / "gateway.toml"), str(folder / "in.jsonl")]
+            own = {"NUMBA_CACHE_DIR": str(folder / "cache")} if cold else {}
+            command = [sys.executable, "-c", PEAK, *arguments]
+            done = subprocess.run(command, check=True, capture_output=True, text=True, env=os.environ | own)
+            memory = int(done.stderr.split("VmHWM:")[1].split()[0]) / 1024
+            kernels = ", kernels compiled by a child" if cold else ""
+            print(f"{claim}: {memory:,.0f} MB to replay {len(who)} readings of {people} people{kernels}", flush=True)
 
 
 # ---- learning that goes on -----------------------------------------------------------------------
@@ -345,7 +362,14 @@ def write_continual(found: dict[str, Any], path: Path) -> None:
     pd.DataFrame(rows).round(4).to_csv(path, index=False)
 
 
-PARTS = {"loss": run_loss, "eicu": run_eicu, "speed": run_speed, "gateway": run_gateway, "continual": run_continual}
+PARTS = {
+    "loss": run_loss,
+    "eicu": run_eicu,
+    "speed": run_speed,
+    "gateway": run_gateway,
+    "memory": run_memory,
+    "continual": run_continual,
+}
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()

@@ -15,6 +15,7 @@ from fedanon.cli.audit import AuditFile, audited
 from fedanon.cli.output import console, json_text, print_json, print_table, tell_progress
 from fedanon.cli.runs import make_anonymizer
 from fedanon.cli.series import Previous, known_series
+from fedanon.cli.stream import attack_stream
 from fedanon.errors import ConfigError, DataError, PrivacyViolationError
 from fedanon.fields import default_of
 
@@ -32,6 +33,9 @@ RESULTS_FILE = "attacks.json"
 
 ReleaseFile = Annotated[
     Path | None, typer.Option(help="A released file of INPUT, with the manifest beside it, instead of a method.")
+]
+Stream = Annotated[
+    Path | None, typer.Option(help="A gateway.toml: attack what it would publish of the readings in INPUT, in time.")
 ]
 Suite = Annotated[str, typer.Option(help="Attacks a,b,c; or `all`, or all on a `release`, a `model`, a `federation`.")]
 AttackSettings = Annotated[
@@ -52,6 +56,7 @@ Listing = Annotated[bool, typer.Option("--list", help="List the attacks and thei
 def attack(
     source: options.TableSource,
     release: ReleaseFile = None,
+    stream: Stream = None,
     row_key: options.RowKey = None,
     previous: Previous = None,
     suite: Suite = "all",
@@ -81,6 +86,11 @@ def attack(
 
     if listing:
         _list_attacks(as_json=as_json)
+        return
+    if stream is not None:
+        made_here = (release, row_key, previous, method, k, require, settings)
+        _reject_beside_stream(source, suite, (*made_here, attack_settings, fail_above, output, plot, audit))
+        attack_stream(stream, Path(str(source.file)), seed, as_json=as_json)
         return
     output = _results_file(output)
     check_output(output, inputs=[*source.inputs, release, row_key], force=force)
@@ -114,6 +124,11 @@ def _read_series(source: options.TableSource, release: Path | None, previous: li
 def _reject_method(method: str | None, k: int | None, require: str | None, settings: list[str] | None) -> None:
     if method or k or require or settings:
         raise ConfigError("--release names a release that exists; --method, --k, --require and --set make one.")
+
+
+def _reject_beside_stream(source: options.TableSource, suite: str, others: Sequence[object]) -> None:
+    if source.file is None or suite != "all" or any(one is not None for one in others):
+        raise ConfigError("--stream takes readings as INPUT, --seed and --json; its gateway.toml says the rest.")
 
 
 def _publish(

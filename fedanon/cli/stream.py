@@ -99,8 +99,14 @@ def attack(
 ) -> None:
     """Attack what a gateway would publish of a file: intersection over time, timing, homogeneity in a window.
 
-    Every rate has a 95 % interval and stands beside that of a guess. Nothing is written.
+    Every rate has a 95 % interval and stands beside that of a guess. Nothing is written. The same as
+    `fedanon attack FILE --stream CONFIG`.
     """
+    attack_stream(config, file, seed, as_json=as_json)
+
+
+def attack_stream(config: Path, file: Path, seed: int, *, as_json: bool) -> None:
+    """Run the attacks on streams, and print what they find."""
     from fedanon.attacks.context import AttackContext
     from fedanon.attacks.on_streams import STREAM_ATTACKS
     from fedanon.attacks.suite import run_attacks

@@ -95,7 +95,9 @@ class BufferedEngine(RecordEngine):
         q, slots, kept = len(columns), method.capacity, method.boxes
         seconds = method.clock == "seconds"
         limit = method.max_loss * q + 1e-9
-        self._rule = Rule(nearest, method.k, method.patience, seconds, limit, caution, regret, reach)
+        # a whole number in a gateway.toml must not make kernels of another type
+        weights = float(caution), float(regret)
+        self._rule = Rule(nearest, method.k, method.patience, seconds, limit, *weights, reach)
         self._buffer = Buffer(
             np.zeros((q, slots)),
             np.full(slots, NOBODY, dtype=np.int64),

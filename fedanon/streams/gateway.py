@@ -28,6 +28,7 @@ from fedanon.streams.config import GatewayConfig
 from fedanon.streams.dead_letters import DeadLetters
 from fedanon.streams.encoding import Encoder
 from fedanon.streams.journal import Entry, Journal
+from fedanon.streams.kernels import compile_apart
 from fedanon.streams.ledger import Ledger, Shown
 from fedanon.streams.publication import Box, Engine, Publication, Reading
 from fedanon.streams.records import RecordStream
@@ -159,6 +160,7 @@ class Gateway:
     def _make_engine(self) -> Engine:
         records, sticky = self.config.record_method, self.config.sticky_classes
         if records is not None:
+            compile_apart()
             return RecordStream(records, self._encoder.columns, seed=self.config.seed)
         assert sticky is not None
         return StickyEngine(sticky, self._encoder.columns, key=self._key)

@@ -39,6 +39,9 @@ def test_attack_prints_every_rate_beside_a_guess(run: Run, tmp_path: Path, claim
     assert ("timing" in names) == (claim == "people")
     assert all(result["low"] <= result["rate"] <= result["high"] for result in found["results"])
     assert "Intersection over time" in run("stream", "attack", config, tmp_path / "in.jsonl").out
+    again = run("attack", tmp_path / "in.jsonl", "--stream", config, "--json").json
+    assert [r["rate"] for r in again["results"]] == [r["rate"] for r in found["results"]]
+    assert run("attack", tmp_path / "in.jsonl", "--stream", config, "--k", "3").code == 2
 
 
 def test_rows_that_are_taken_away_break_the_claim(run: Run, tmp_path: Path) -> None:
