@@ -27,7 +27,7 @@ from fedanon.types import IntArray, Rng
 if TYPE_CHECKING:
     from fedanon.anonymizers.bounds.classes import PricedClasses
 
-#: chosen on Tarragona, Census and one part of Adult
+#: chosen on Tarragona, Census and one part of Adult; experiments/benchmarks/cooling.py looks at other tables
 COOLING = {"ncp": Cooling(0.4, 0.015, 0.05), "sse": Cooling(0.3, 0.04, 0.02)}
 #: first temperature of a run that starts from earlier runs joined into one partition
 MILD = 0.12

@@ -170,6 +170,8 @@ def run(problem: Problem, budget: Pace, cooling: Cooling, rng: Rng) -> SearchRun
 
 # ---- Recombination -------------------------------------------------------------------------------
 
+#: how near to the optimum is near enough, as a share
+CLOSE = 5e-5
 #: number of branch-and-bound nodes where no time limit is given, so that all machines find the same
 NODES = 1000
 
@@ -216,7 +218,7 @@ def recombine(
         constraints=constraints,
         integrality=np.ones(len(costs)),
         bounds=Bounds(0, np.inf),
-        options={**limit, "mip_rel_gap": 1e-6},
+        options={**limit, "mip_rel_gap": CLOSE},
     )
     if solved.x is None or costs @ np.round(solved.x) > least * (1 + 1e-9):
         return None
@@ -238,7 +240,7 @@ def _deal(classes: list[IndexArray], first: AnyArray) -> IntArray:
 def _pool(
     problem: Problem, found: Sequence[IntArray], more: Sequence[IndexArray]
 ) -> tuple[list[IndexArray], FloatArray, float]:
-    """The distinct classes of partitions and those in ``more``, by kinds; their costs; the cost of the best partition."""
+    """The distinct classes of partitions and of ``more``, by kinds; their costs; what the best partition costs."""
     from fedanon.anonymizers.anneal._kernel import class_cost, settle
 
     room = problem.classes()

@@ -15,7 +15,7 @@ from fedanon.anonymizers.bounds.sse import SquaredErrors
 from fedanon.types import IndexArray
 
 #: classes per record at most, so that the integer program stays small
-MOST = 12
+MOST = 5
 #: passes of the exact search where no time limit is given, so that all machines find the same; without and with cuts
 PASSES, CUT_PASSES = 40, 14
 #: share of the time for prices without cuts, and with them
