@@ -97,7 +97,8 @@ class ClassSearch:
         list_groups(found, self._pricing, gap, self._until(1.0))
         pool = found.pool
         kept = _least(found.reduced(), gap, most)
-        return PricedClasses([pool.groups[j, : pool.sizes[j]] for j in kept], pool.triples[pool.penalties > 0])
+        triples, penalties, *_ = found.cuts()
+        return PricedClasses([pool.groups[j, : pool.sizes[j]] for j in kept], triples[penalties > 0])
 
 
 def _least(reduced: Any, gap: float, most: int) -> IndexArray:

@@ -21,7 +21,7 @@ from typing import cast
 
 import numpy as np
 
-from fedanon.anonymizers.bounds.generation import CLOSE, ROUNDING, Generation, Listener
+from fedanon.anonymizers.bounds.generation import CLOSE, MOST_NODES, ROUNDING, Generation, Listener
 from fedanon.anonymizers.bounds.sse import Cuts, RootSearch, SquaredErrors
 from fedanon.types import AnyArray, FloatArray, IndexArray
 
@@ -53,21 +53,27 @@ class CutPool:
 
 @dataclass
 class Tightened:
-    """A bound with the prices and penalties that prove it, and the groups it was found by."""
+    """A bound, the prices and penalties that prove it, and the groups it was found by."""
 
     bound: float
     prices: FloatArray
+    penalties: FloatArray
     pool: CutPool
     ended: bool = False
+
+    def cuts(self) -> Cuts:
+        """The cuts with the penalties that prove the bound; those found since have none."""
+        triples, later, first, listed = self.pool.listed(len(self.prices))
+        return triples, np.append(self.penalties, np.zeros(len(later) - len(self.penalties))), first, listed
 
     def reduced(self) -> FloatArray:
         """Reduced cost of every group of the pool."""
         from fedanon.anonymizers.bounds._cuts import triggered
 
         pool = self.pool
-        _, _, first, listed = pool.listed(len(self.prices))
-        begin, trigger = triggered(pool.groups, pool.sizes, pool.triples, first, listed)
-        penalty = np.add.reduceat(np.append(pool.penalties[trigger], 0.0), begin[:-1]) * (np.diff(begin) > 0)
+        triples, penalties, first, listed = self.cuts()
+        begin, trigger = triggered(pool.groups, pool.sizes, triples, first, listed)
+        penalty = np.add.reduceat(np.append(penalties[trigger], 0.0), begin[:-1]) * (np.diff(begin) > 0)
         paid = np.where(pool.groups >= 0, self.prices[pool.groups], 0.0).sum(axis=1)
         return np.asarray(pool.costs - paid + penalty)
 
@@ -77,7 +83,7 @@ def tighten(state: Generation, deadline: float, listen: Listener, passes: int | 
     from fedanon.anonymizers.bounds._cuts import ascend_with_cuts, triggered
 
     pricing = cast("SquaredErrors", state.pricing)
-    n, found = state.n, Tightened(state.bound, state.prices, _first_pool(state))
+    n, found = state.n, Tightened(state.bound, state.prices, np.empty(0), _first_pool(state))
     prices, pace, made = state.prices, PACE, 0
     while listen(found.bound) and made != passes and time.perf_counter() < deadline:
         made += 1
@@ -105,11 +111,12 @@ def tighten(state: Generation, deadline: float, listen: Listener, passes: int | 
         short, groups = priced
         value = float(prices.sum() - pool.penalties.sum())
         if (value - short) * (1 - ROUNDING) > found.bound:
-            found.bound, found.prices = (value - short) * (1 - ROUNDING), prices
+            found.bound = (value - short) * (1 - ROUNDING)
+            found.prices, found.penalties = prices, pool.penalties
         fresh = _add_cuts(pool, share, n)
         added = _add_groups(pool, pricing, groups)
         if short > CLOSE * value and added < 0.02 * n:
-            pricing.nodes *= 4
+            pricing.nodes = min(4 * pricing.nodes, MOST_NODES)
         if not fresh and not added and short <= CLOSE * value and pace == SLOWEST:
             found.ended = True
             break
@@ -215,7 +222,7 @@ def list_groups(found: Tightened, pricing: SquaredErrors, gap: float, deadline: 
     """Add groups to the pool that cost hardly more than their prices, and less than ``gap`` more; how many."""
     n = len(found.prices)
     order = np.argsort(found.prices, kind="stable")
-    cuts = _place(found.pool.listed(n), order)
+    cuts = _place(found.cuts(), order)
     groups = []
     pricing.nodes = LISTING
     for size in range(pricing.k, 2 * pricing.k):
