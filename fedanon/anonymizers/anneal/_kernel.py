@@ -306,7 +306,7 @@ def _cheapest_record(costs, classes, k, new, records):
 # ---- the search ----------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def anneal(costs, classes, near, k, steps, temperature, structural, state):
     """Try ``steps`` moves at one temperature; returns the change of the total cost. O(columns) a move or swap.
 
@@ -329,7 +329,7 @@ def anneal(costs, classes, near, k, steps, temperature, structural, state):
     return total
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def settle(costs, classes, labels):
     """Make ``labels`` the partition: members, aggregates and costs anew; returns the total cost."""
     for group in range(classes.size.shape[0]):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -22,16 +22,19 @@ from fedanon.errors import ConfigError
 from fedanon.fields import parameter
 from fedanon.privacy.models.k_anonymity import KAnonymity
 from fedanon.release.recoding import NearestGroup
-from fedanon.types import IndexArray, IntArray, Rng
+from fedanon.types import IntArray, Rng
 
-#: chosen on Tarragona, Census and one part of Adult
+if TYPE_CHECKING:
+    from fedanon.anonymizers.bounds.classes import PricedClasses
+
+#: chosen on Tarragona, Census and one part of Adult; experiments/benchmarks/cooling.py looks at other tables
 COOLING = {"ncp": Cooling(0.4, 0.015, 0.05), "sse": Cooling(0.3, 0.04, 0.02)}
 #: first temperature of a run that starts from earlier runs joined into one partition
 MILD = 0.12
 #: shares of the budget where runs are joined: all independent runs, each milder run, each joining
 INDEPENDENT, MILDER, JOINING = 0.55, (0.15, 0.15), 0.05
-#: shares of the time where classes are priced: all runs, pricing, the last joining
-SEARCHING, PRICING, JOINING_PRICED = 0.4, 0.15, 0.35
+#: shares of the time where classes are priced: independent runs, and pricing beside them; joining; a milder run
+SEARCHING, JOINING_PRICED, POLISHING = 0.5, 0.2, 0.08
 
 
 @ANONYMIZERS.register("anneal")
@@ -114,32 +117,43 @@ class Anneal(GuidedAnonymizer):
 
     def _joined(self, problem: Problem, rng: Rng, prepared: float) -> tuple[IntArray, list[SearchRun]]:
         """Independent runs joined into one partition, from which milder runs start, each joined with all before."""
+        if self.pricing and not problem.rules:
+            return self._joined_with_priced(problem, rng, prepared)
         runs = self._runs(problem, rng, prepared, INDEPENDENT)
         used = INDEPENDENT
         for share in MILDER:
             if runs[-1].stopped:
                 return _best_of(runs), runs
-            problem = replace(problem, start=self._join(problem, runs))
-            with progress.part(used, used + share):
-                mild = self._cooling()._replace(hot=MILD)
-                runs.append(run(problem, self._pace(problem, share, prepared), mild, rng))
+            problem = replace(problem, start=self._join(problem, runs, JOINING))
+            runs.append(self._polish(problem, rng, prepared, used, share))
             used += share
-        return self._join(problem, runs, self._priced(problem, runs)), runs
+        return self._join(problem, runs, JOINING), runs
 
-    def _priced(self, problem: Problem, runs: list[SearchRun]) -> list[IndexArray]:
-        """Classes that column generation prices low; rules beyond k are not priced."""
-        if not self.pricing or runs[-1].stopped or problem.rules:
-            return []
-        from fedanon.anonymizers.bounds.classes import cheap_classes
+    def _joined_with_priced(self, problem: Problem, rng: Rng, prepared: float) -> tuple[IntArray, list[SearchRun]]:
+        """Independent runs joined with classes that column generation prices low meanwhile; rules are not priced."""
+        from fedanon.anonymizers.bounds.classes import ClassSearch
 
-        seconds = None if self.iterations is not None else PRICING * self.seconds
-        return cheap_classes(problem, min(found.cost for found in runs), seconds)
+        pricing = ClassSearch(problem, None if self.iterations is not None else SEARCHING * self.seconds)
+        runs = self._runs(problem, rng, prepared, SEARCHING)
+        if runs[-1].stopped:
+            pricing.stop()
+            return _best_of(runs), runs
+        priced = pricing.classes(min(found.cost for found in runs))
+        problem = replace(problem, start=self._join(problem, runs, JOINING_PRICED, priced))
+        runs.append(self._polish(problem, rng, prepared, SEARCHING + JOINING_PRICED, POLISHING))
+        return self._join(problem, runs, JOINING_PRICED, priced), runs
 
-    def _join(self, problem: Problem, runs: list[SearchRun], more: Sequence[IndexArray] = ()) -> IntArray:
-        """The best partition from the classes of all runs and more; that of the best run if time is not enough."""
-        share = JOINING_PRICED if more else JOINING
+    def _polish(self, problem: Problem, rng: Rng, prepared: float, used: float, share: float) -> SearchRun:
+        """A milder run, which must not leave the neighborhood of its start."""
+        with progress.part(used, used + share):
+            return run(problem, self._pace(problem, share, prepared), self._cooling()._replace(hot=MILD), rng)
+
+    def _join(
+        self, problem: Problem, runs: list[SearchRun], share: float, priced: PricedClasses | None = None
+    ) -> IntArray:
+        """The best partition from the classes of all runs and the priced; that of the best run if time is short."""
         seconds = None if self.iterations is not None else share * self.seconds
-        joined = recombine(problem, [found.labels for found in runs], seconds, more)
+        joined = recombine(problem, [found.labels for found in runs], seconds, *(priced or ()))
         return _best_of(runs) if joined is None else joined
 
     def _runs(self, problem: Problem, rng: Rng, prepared: float, share: float) -> list[SearchRun]:
@@ -162,9 +176,10 @@ class Anneal(GuidedAnonymizer):
         Joining takes time but no trials, so a budget of trials goes to the runs alone.
         """
         searching = INDEPENDENT + sum(MILDER) if self.recombine else 1.0
+        if self.pricing and not problem.rules:
+            searching = SEARCHING + POLISHING
         trials = None if self.iterations is None else int(self.iterations * share / searching)
-        time_share = share * SEARCHING / searching if self.pricing else share
-        return pace(problem.n, self.seconds * time_share, trials, prepared * share)
+        return pace(problem.n, self.seconds * share, trials, prepared * share)
 
 
 def _best_of(runs: list[SearchRun]) -> IntArray:

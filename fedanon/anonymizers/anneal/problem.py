@@ -57,6 +57,17 @@ class Problem:
         """Number of records."""
         return len(self.start)
 
+    @property
+    def kinds(self) -> tuple[AnyArray, AnyArray]:
+        """Records that may take each other's place: the kind of every record, sorted, and where each kind begins.
+
+        Equal records are of one kind, unless rules look at more than the quasi-identifiers. Squared errors are priced
+        record by record, so there each is of its own.
+        """
+        if self.rules or not hasattr(self.costs, "codes"):
+            return np.arange(self.n), np.arange(self.n + 1)
+        return self.near.kind, self.near.first
+
     def classes(self) -> Any:
         """Memory for a partition."""
         from fedanon.anonymizers.anneal._costs import Classes

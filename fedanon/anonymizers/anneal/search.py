@@ -13,7 +13,7 @@ from fedanon.anonymizers import progress
 from fedanon.anonymizers.anneal.problem import Problem
 from fedanon.data.groups import Groups
 from fedanon.errors import ConfigError
-from fedanon.types import FloatArray, IndexArray, IntArray, Rng
+from fedanon.types import AnyArray, FloatArray, IndexArray, IntArray, Rng
 
 #: a run changes its temperature, reads the clock and can be stopped this often, but not for fewer trials than LEAST
 CHUNKS, LEAST = 400, 1000
@@ -170,66 +170,93 @@ def run(problem: Problem, budget: Pace, cooling: Cooling, rng: Rng) -> SearchRun
 
 # ---- Recombination -------------------------------------------------------------------------------
 
+#: how near to the optimum is near enough, as a share
+CLOSE = 5e-5
 #: number of branch-and-bound nodes where no time limit is given, so that all machines find the same
 NODES = 1000
 
 
 def recombine(
-    problem: Problem, found: Sequence[IntArray], seconds: float | None, more: Sequence[IndexArray] = ()
+    problem: Problem,
+    found: Sequence[IntArray],
+    seconds: float | None,
+    more: Sequence[IndexArray] = (),
+    triples: IndexArray | None = None,
 ) -> IntArray | None:
-    r"""Solve set partitioning over all classes of ``found`` and ``more``; returns None if the time is too short.
+    r"""Solve set partitioning over all classes of ``found`` and ``more``; None if the time is too short to be better.
 
-    .. math:: \min \sum_j c_j x_j \quad \text{so that} \quad \sum_{j \ni i} x_j = 1 \text{ for every record } i
+    .. math:: \min \sum_j c_j x_j \quad \text{so that} \quad \sum_j a_{ij} x_j = n_i \text{ for every kind } i
 
-    with x binary and c the cost of a class, by HiGHS's branch and bound. Each partition of ``found`` is feasible, so
-    the solution is never worse than the best of them.
+    with x whole numbers, c the cost of a class, a how many records of a kind it holds and n how many there are, by
+    HiGHS's branch and bound. Each partition of ``found`` is feasible, so the optimum is never worse than the best.
+
+    Parameters
+    ----------
+    more : classes by kinds, sorted; see :attr:`~fedanon.anonymizers.anneal.problem.Problem.kinds`.
+    triples : kinds of which at most one class holds two; it follows, and spares the solver much branching.
     """
     try:
         from scipy.optimize import Bounds, LinearConstraint, milp
-        from scipy.sparse import csc_array
+        from scipy.sparse import csc_array, csr_array
     except ImportError:
         raise ConfigError("The 'recombine' parameter of Anneal needs scipy: pip install 'fedanon[harness]'.") from None
 
-    classes, costs = _pool(problem, found, more)
-    entry = np.concatenate(classes)
-    column_ends = np.concatenate([[0], np.cumsum([len(c) for c in classes])])
-    cover = csc_array((np.ones(len(entry)), entry, column_ends), shape=(problem.n, len(classes)))
+    classes, costs, least = _pool(problem, found, more)
+    first = problem.kinds[1]
+    ends = np.concatenate([[0], np.cumsum([len(c) for c in classes])])
+    entries = np.ones(ends[-1])
+    cover = csc_array((entries, np.concatenate(classes), ends), shape=(len(first) - 1, len(classes)))
+    cover.sum_duplicates()
+    constraints = [LinearConstraint(cover, np.diff(first), np.diff(first))]
+    if triples is not None and len(triples):
+        rows = np.repeat(np.arange(len(triples)), 3)
+        held = csr_array((np.ones(rows.size), (rows, triples.ravel())), shape=(len(triples), len(first) - 1)) @ cover
+        constraints.append(LinearConstraint(csr_array(held >= 2, dtype=np.float64), -np.inf, 1))
     limit: dict[str, Any] = {"node_limit": NODES} if seconds is None else {"time_limit": seconds}
     solved = milp(
         costs,
-        constraints=LinearConstraint(cover, 1, 1),
+        constraints=constraints,
         integrality=np.ones(len(costs)),
-        bounds=Bounds(0, 1),
-        options={**limit, "mip_rel_gap": 1e-6},
+        bounds=Bounds(0, np.inf),
+        options={**limit, "mip_rel_gap": CLOSE},
     )
-    if solved.x is None:
+    if solved.x is None or costs @ np.round(solved.x) > least * (1 + 1e-9):
         return None
-    labels = np.empty(problem.n, dtype=np.int32)
-    for number, j in enumerate(np.flatnonzero(solved.x > 0.5)):
-        labels[classes[j]] = number
+    times = np.round(solved.x).astype(np.int64)
+    return _deal([classes[j] for j in np.flatnonzero(times) for _ in range(times[j])], first)
+
+
+def _deal(classes: list[IndexArray], first: AnyArray) -> IntArray:
+    """Class of every record, where classes are known by the kinds of their members."""
+    labels = np.empty(first[-1], dtype=np.int32)
+    used = first[:-1].copy()
+    for number, kinds in enumerate(classes):
+        for kind in kinds:
+            labels[used[kind]] = number
+            used[kind] += 1
     return labels
 
 
 def _pool(
     problem: Problem, found: Sequence[IntArray], more: Sequence[IndexArray]
-) -> tuple[list[IndexArray], FloatArray]:
-    """The distinct classes of several partitions and those in ``more``, and their costs."""
+) -> tuple[list[IndexArray], FloatArray, float]:
+    """The distinct classes of partitions and of ``more``, by kinds; their costs; what the best partition costs."""
     from fedanon.anonymizers.anneal._kernel import class_cost, settle
 
     room = problem.classes()
+    kind, first = problem.kinds
     classes: dict[bytes, IndexArray] = {}
     costs: list[float] = []
+    least = np.inf
     for labels in found:
         groups = Groups.from_labels(labels)
-        settle(problem.costs, room, groups.labels)
+        least = min(least, settle(problem.costs, room, groups.labels))
         for number, members in enumerate(np.split(groups.order, groups.starts[1:])):
-            key = members.tobytes()
-            if key not in classes:
-                classes[key] = members
+            kinds = np.sort(kind[members]).astype(np.int64)
+            if classes.setdefault(kinds.tobytes(), kinds) is kinds:
                 costs.append(room.cost[number])
-    for members in more:
-        key = members.tobytes()
-        if key not in classes:
-            classes[key] = members
-            costs.append(class_cost(problem.costs, room, members))
-    return list(classes.values()), np.array(costs)
+    for kinds in more:
+        if classes.setdefault(kinds.tobytes(), kinds) is kinds:
+            repeated = np.arange(len(kinds)) - np.searchsorted(kinds, kinds)
+            costs.append(class_cost(problem.costs, room, first[kinds] + repeated))
+    return list(classes.values()), np.array(costs), least

@@ -13,11 +13,11 @@ from numba import njit
 from fedanon.anonymizers.anneal._costs import _cell_loss
 
 
-@njit(cache=True)
-def _loss_with(costs, low, high, record, limit):
+@njit(cache=True, nogil=True)
+def _loss_with(costs, columns, base, low, high, record, limit):
     """Loss of a box once it holds the record; anything from ``limit`` on may be returned for more."""
-    total = 0.0
-    for c in range(low.shape[0]):
+    total = base
+    for c in range(columns):
         x = costs.points[record, c]
         total += _cell_loss(costs, c, min(low[c], x), max(high[c], x))
         if total >= limit:
@@ -25,7 +25,7 @@ def _loss_with(costs, low, high, record, limit):
     return total
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _inside(losses, prices, rows, loss, k, chosen):
     """The k - 1 candidates of largest prices in the box; the sum of their prices, minus infinity if too few."""
     held, total = 0, 0.0
@@ -47,19 +47,22 @@ def _inside(losses, prices, rows, loss, k, chosen):
     return total if held == k - 1 else -np.inf
 
 
-@njit(cache=True)
-def _best_box(costs, root, rows, pair, floor, prices, own, k, limit, nodes, group):
+@njit(cache=True, nogil=True)
+def best_box(costs, columns, base, root, rows, pair, floor, prices, own, k, limit, nodes, group):
     """The least reduced cost of a group of the root and k - 1 of ``rows``, if below ``limit``: bound, whether found.
+
+    The first ``columns`` are searched; the others lose ``base``, whatever the group.
 
     Depth first: a box is extended by each candidate outside, the least loss first; those tried are left out after. The
     bound holds also where the number of nodes is used up. No group with a candidate loses less than its ``floor``.
     """
-    q, count = costs.points.shape[1], rows.shape[0]
+    count = rows.shape[0]
     who, loss = np.empty((k, count), np.int64), np.empty((k, count))
-    low, high = np.empty((k, q)), np.empty((k, q))
+    low, high = np.empty((k, columns)), np.empty((k, columns))
     left, at, here = np.zeros(k, np.int64), np.zeros(k, np.int64), np.zeros(k)
     largest, chosen = np.empty(k), np.empty(k - 1, np.int64)
-    low[0], high[0] = costs.points[root], costs.points[root]
+    low[0], high[0] = costs.points[root, :columns], costs.points[root, :columns]
+    here[0] = base
     who[0], loss[0], left[0] = np.arange(count), np.maximum(pair, floor), count
     best, least_open, found, used, depth, fresh = limit, np.inf, False, 0, 0, True
     while depth >= 0:
@@ -95,7 +98,7 @@ def _best_box(costs, root, rows, pair, floor, prices, own, k, limit, nodes, grou
         one = rows[who[depth, a]]
         at[depth] = a + 1
         here[depth + 1] = loss[depth, a]
-        for c in range(q):
+        for c in range(columns):
             low[depth + 1, c] = min(low[depth, c], costs.points[one, c])
             high[depth + 1, c] = max(high[depth, c], costs.points[one, c])
         most = (own + _top(prices, who[depth, : left[depth]], k - 1, largest) + best) / k
@@ -103,7 +106,7 @@ def _best_box(costs, root, rows, pair, floor, prices, own, k, limit, nodes, grou
         for b in range(left[depth]):
             # candidates tried before are out, unless they lie in the box by now and so come for free
             other = who[depth, b]
-            total = _loss_with(costs, low[depth + 1], high[depth + 1], rows[other], most)
+            total = _loss_with(costs, columns, base, low[depth + 1], high[depth + 1], rows[other], most)
             if max(total, floor[other]) < most and (b >= a or total <= here[depth + 1]):
                 who[depth + 1, kept], loss[depth + 1, kept] = other, max(total, here[depth + 1], floor[other])
                 kept += 1
@@ -113,7 +116,7 @@ def _best_box(costs, root, rows, pair, floor, prices, own, k, limit, nodes, grou
     return min(best, least_open), found
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _top(prices, who, wanted, room):
     """Sum of the largest prices."""
     held = 0
@@ -130,7 +133,7 @@ def _top(prices, who, wanted, room):
     return room[:held].sum()
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _bound_from(losses, prices, who, a, inside, k, own, largest):
     """A lower bound for groups that hold one of the candidates from ``a`` on and none of those tried before it."""
     best, held, total = np.inf, 0, 0.0
@@ -153,83 +156,62 @@ def _bound_from(losses, prices, who, a, inside, k, own, largest):
     return best
 
 
-@njit(cache=True)
-def _candidates(costs, root, count, limit, least, rows, losses):
-    """The records before ``count`` that can be in a group with the root that loses less than ``limit``; how many."""
+@njit(cache=True, nogil=True)
+def candidates(costs, columns, base, root, among, counts, k, limit, least, rows, losses):
+    """The records that can be in a group with the root that loses less than ``limit``, as often as they occur."""
     found = 0
     here = costs.points[root]
-    for v in range(count):
-        if v != root and least[v] < limit:
-            loss = _loss_with(costs, here, here, v, limit)
+    for v in among:
+        if least[v] < limit:
+            loss = _loss_with(costs, columns, base, here, here, v, limit)
             if loss < limit:
-                rows[found], losses[found] = v, loss
-                found += 1
+                for _ in range(min(counts[v] - (v == root), k - 1)):
+                    rows[found], losses[found] = v, loss
+                    found += 1
     return found
 
 
-@njit(cache=True)
-def price_boxes(costs, prices, least, k, begin, end, slack, nodes, low, groups):
-    """The least reduced costs of the groups with roots ``begin`` to ``end``, into ``low``; number of ``groups`` found.
-
-    Records are sorted by their prices and a root has the largest of its group, so its cell loses less than that price.
-    ``least`` is the loss of the smallest box around each record, from below: no group with the record loses less.
-    """
-    n = prices.shape[0]
-    rows, losses = np.empty(n, np.int64), np.empty(n)
-    found_groups = 0
-    for root in range(begin, end):
-        low[root] = -slack
-        if least[root] >= prices[root]:
-            continue
-        count = _candidates(costs, root, root, prices[root], least, rows, losses)
-        if count < k - 1:
-            continue
-        mine = rows[:count].copy()
-        bound, found = _best_box(
-            costs,
-            root,
-            mine,
-            losses[:count],
-            np.maximum(least[mine], least[root]),
-            prices[mine],
-            prices[root],
-            k,
-            -slack,
-            nodes,
-            groups[found_groups],
-        )
-        low[root] = min(bound, -slack)
-        found_groups += found
-    return found_groups
-
-
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def near_boxes(costs, prices, near, nodes, groups, value):
     """For every record a group of k with it and near records that costs little; its reduced cost per member."""
-    k = groups.shape[1]
+    k, columns = groups.shape[1], costs.points.shape[1]
     losses, floor = np.empty(near.shape[1]), np.zeros(near.shape[1])
     for record in range(near.shape[0]):
         here = costs.points[record]
         for a in range(near.shape[1]):
-            losses[a] = _loss_with(costs, here, here, near[record, a], np.inf)
+            losses[a] = _loss_with(costs, columns, 0.0, here, here, near[record, a], np.inf)
         mine = near[record].astype(np.int64)
-        _best_box(costs, record, mine, losses, floor, prices[mine], prices[record], k, np.inf, nodes, groups[record])
+        best_box(
+            costs,
+            columns,
+            0.0,
+            record,
+            mine,
+            losses,
+            floor,
+            prices[mine],
+            prices[record],
+            k,
+            np.inf,
+            nodes,
+            groups[record],
+        )
         value[record] = _reduced_cost(costs, prices, groups[record]) / k
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _reduced_cost(costs, prices, group):
     low, high = costs.points[group[0]].copy(), costs.points[group[0]].copy()
-    total = 0.0
+    columns, total = low.shape[0], 0.0
     for record in group:
         total -= prices[record]
-        for c in range(low.shape[0]):
+        for c in range(columns):
             low[c] = min(low[c], costs.points[record, c])
             high[c] = max(high[c], costs.points[record, c])
-    return total + group.shape[0] * _loss_with(costs, low, high, group[0], np.inf)
+    return total + group.shape[0] * _loss_with(costs, columns, 0.0, low, high, group[0], np.inf)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def group_costs(costs, members):
     """k times the loss of the cell of each group."""
     none = np.zeros(costs.points.shape[0])
@@ -239,43 +221,42 @@ def group_costs(costs, members):
     return out
 
 
-@njit(cache=True)
-def smallest_boxes(costs, most, k, begin, end, nodes, low):
+@njit(cache=True, nogil=True)
+def smallest_boxes(costs, counts, most, k, begin, end, nodes, low):
     """Loss of the smallest box of k records around each, from below; ``most``: from above, by any such box."""
-    n = costs.points.shape[0]
-    rows, losses, none = np.empty(n, np.int64), np.empty(n), np.zeros(n)
-    group = np.empty(k, np.int64)
+    n, columns = costs.points.shape
+    room = counts.sum()
+    rows, losses, none = np.empty(room, np.int64), np.empty(room), np.zeros(room)
+    group, everyone = np.empty(k, np.int64), np.arange(n)
     for record in range(begin, end):
-        count = _candidates(costs, record, n, most[record], none, rows, losses)
         low[record] = most[record]
+        count = candidates(costs, columns, 0.0, record, everyone, counts, k, most[record], none, rows, losses)
         if count >= k - 1:
             limit = k * most[record]
             mine = rows[:count].copy()
-            bound, _ = _best_box(costs, record, mine, losses[:count], none[:count], none, 0.0, k, limit, nodes, group)
+            bound, _ = best_box(
+                costs, columns, 0.0, record, mine, losses[:count], none[:count], none, 0.0, k, limit, nodes, group
+            )
             low[record] = bound / k
 
 
-@njit(cache=True)
-def near_rows(near, kind, first, rows):
-    """The near records of every record, itself apart: those equal to it, then those of the near distinct records."""
-    width = rows.shape[1]
-    for record in range(rows.shape[0]):
-        count, own = 0, kind[record]
-        for place in range(-1, near.shape[1]):
-            other = own if place < 0 else near[own, place]
-            if place >= 0 and other == own:
+@njit(cache=True, nogil=True)
+def near_rows(near, counts, k, rows):
+    """The near records of every record, itself apart, as often as they occur; a short list ends with the next ones."""
+    n, width = rows.shape
+    listed = np.full(n, -1)
+    for record in range(n):
+        count = 0
+        for place in range(-1, near.shape[1] + n):
+            other = record if place < 0 else place - near.shape[1]
+            if 0 <= place < near.shape[1]:
+                other = near[record, place]
+            if listed[other] == record:
                 continue
-            for row in range(first[other], first[other + 1]):
-                if row != record and count < width:
-                    rows[record, count] = row
+            listed[other] = record
+            for _ in range(min(counts[other] - (other == record), k)):
+                if count < width:
+                    rows[record, count] = other
                     count += 1
-        # a short list is filled with the records that come next, which are as good as any
-        row = 0
-        while count < width:
-            present = row == record
-            for a in range(count):
-                present |= rows[record, a] == row
-            if not present:
-                rows[record, count] = row
-                count += 1
-            row += 1
+            if count == width:
+                break

@@ -15,8 +15,11 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+#: a listed group costs more than its prices by less than this share of its root's price
+SPARE = 0.6
 
-@njit(cache=True)
+
+@njit(cache=True, nogil=True)
 def _insert(smallest, count, most, x):
     """Keep the ``most`` smallest numbers in order; returns how many there are now."""
     if count == most and x >= smallest[most - 1]:
@@ -38,7 +41,7 @@ def _squared(x, y):
     return total
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _half_of_least(w, who, wanted, room, out):
     """Half the ``wanted`` smallest weights of every candidate with the others: its share in any group among them."""
     for a in range(who.shape[0]):
@@ -49,7 +52,7 @@ def _half_of_least(w, who, wanted, room, out):
         out[a] = 0.5 * room[:wanted].sum() if count == wanted else np.inf
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _rank(w, who, weight, base, wanted, limit, keys, room):
     """Sort candidates by the least they add to a group; how many are left that can be in one below ``limit``.
 
@@ -75,9 +78,30 @@ def _rank(w, who, weight, base, wanted, limit, keys, room):
     return left
 
 
-@njit(cache=True)
-def _lightest(w, first, wanted, limit, nodes, chosen):
-    """The lightest group of a root and ``wanted`` candidates, if below ``limit``: lower bound, and whether found.
+@njit(cache=True, nogil=True)
+def _weigh_cuts(cuts, extra, path, root):
+    """The extra weight of the cuts of which the root and the path hold exactly two records."""
+    total = 0.0
+    for cut in range(cuts.shape[0]):
+        held = 0
+        for one in cuts[cut]:
+            if one == root:
+                held += 1
+            for member in path:
+                held += member == one
+        if held == 2:
+            total += extra[cut]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _lightest(w, first, wanted, cuts, extra, limit, nodes, chosen):
+    """The lightest group of a root and ``wanted`` candidates, if below ``limit``: lower bound, and how many found.
+
+    With several rows, ``chosen`` takes that many groups below ``limit``, and the bound is not of use.
+
+    ``extra`` is what a group weighs more if it holds exactly two records of a cut; ``cuts`` are places in ``w``, the
+    root's behind the last.
 
     Depth first, the candidate with the least key first. Where the number of nodes is used up, the bound is the least of
     those of the branches left open, so it holds all the same.
@@ -88,7 +112,7 @@ def _lightest(w, first, wanted, limit, nodes, chosen):
     left, at, base = np.zeros(wanted, np.int64), np.zeros(wanted, np.int64), np.zeros(wanted)
     path, room = np.empty(wanted, np.int64), np.empty(wanted + 1)
     who[0], weight[0], left[0] = np.arange(count), first, count
-    best, least_open, found, used, depth, fresh = limit, np.inf, False, 0, 0, True
+    best, least_open, found, used, depth, fresh = limit, np.inf, 0, 0, 0, True
     while depth >= 0:
         missing = wanted - depth
         if fresh:
@@ -111,8 +135,13 @@ def _lightest(w, first, wanted, limit, nodes, chosen):
         path[depth] = one
         total = base[depth] + weight[depth, one]
         if missing == 1:
-            best, found = total, True
-            chosen[:] = path
+            total += _weigh_cuts(cuts, extra, path, count)
+            if total < best and chosen.shape[0] == 1:
+                best, found = total, 1
+                chosen[0] = path
+            elif total < best and found < chosen.shape[0]:
+                chosen[found] = path
+                found += 1
             continue
         rest = left[depth] - a - 1
         who[depth + 1, :rest] = who[depth, a + 1 : left[depth]]
@@ -124,7 +153,7 @@ def _lightest(w, first, wanted, limit, nodes, chosen):
     return min(best, least_open), found
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _weights(points, shares, rows, root):
     """Pair weights among ``rows`` and of each with the root."""
     count, p = rows.shape[0], points.shape[1]
@@ -143,21 +172,72 @@ def _weights(points, shares, rows, root):
     return w, first
 
 
-@njit(cache=True)
-def price_roots(points, prices, k, begin, end, slack, nodes, least, low, groups):
+@njit(cache=True, nogil=True)
+def _local_cuts(cuts, penalties, first, listed, rows, root, places, w, weight):
+    """The cuts with two records or more among ``rows`` and the root, by places there, and what they weigh if only two.
+
+    A third of a penalty goes to every pair of a cut, so that a group with all three records is charged once.
+    """
+    count = rows.shape[0]
+    for a in range(count):
+        places[rows[a]] = a
+    places[root] = count
+    mine, extra = [(0, 0, 0)], [0.0]
+    mine.clear()
+    extra.clear()
+    for a in range(count + 1):
+        record = root if a == count else rows[a]
+        for cut in listed[first[record] : first[record + 1]]:
+            held, lowest = 0, count
+            for one in cuts[cut]:
+                if places[one] >= 0:
+                    held += 1
+                    lowest = min(lowest, places[one])
+            if held < 2 or lowest != a:
+                continue
+            x, y, z = places[cuts[cut, 0]], places[cuts[cut, 1]], places[cuts[cut, 2]]
+            mine.append((x, y, z))
+            extra.append(penalties[cut])
+    for row in rows:
+        places[row] = -1
+    places[root] = -1
+    out = np.empty((len(mine), 3), np.int64)
+    more = np.empty(len(mine))
+    for at in range(len(mine)):
+        out[at, 0], out[at, 1], out[at, 2] = mine[at]
+        more[at] = extra[at]
+        for one in out[at]:
+            for other in out[at]:
+                if one >= 0 and other >= 0 and one < other:
+                    if other == count:
+                        weight[one] += more[at] / 3.0
+                    else:
+                        w[one, other] += more[at] / 3.0
+                        w[other, one] += more[at] / 3.0
+        more[at] *= 2.0 / 3.0
+    return out, more
+
+
+@njit(cache=True, nogil=True)
+def price_roots(points, prices, k, begin, end, slack, nodes, cuts, least, low, groups):
     """The least reduced costs of the groups with roots ``begin`` to ``end``, into ``low``; number of ``groups`` found.
 
     Records are sorted by their prices. ``least`` keeps, for every record before ``begin``, its k - 2 smallest weights
     with the others before; it goes on from call to call. A root costs O(n columns) unless something may lie below
-    ``-slack``; ``low`` is a lower bound in any case.
+    ``-slack``; ``low`` is a lower bound in any case. With room for several ``groups`` per root, those are listed whose
+    reduced cost is below ``-slack`` and a share of the root's price, and ``low`` is not of use. ``cuts``: triples of
+    records, the penalty of a group that holds two of them, where the triples of every record begin, and these.
     """
     n, p = points.shape
     shares = prices * (k / (k - 1.0))
-    wanted, others, limit = k - 1, k - 2, -slack * k
+    wanted, others = k - 1, k - 2
     weight, keys, room = np.empty(n), np.empty(n), np.empty(k)
-    chosen = np.empty(wanted, np.int64)
+    each = groups.shape[0] // (end - begin)
+    chosen, places = np.empty((each, wanted), np.int64), np.full(n, -1)
+    triples, penalties, first_cut, listed = cuts
     found_groups = 0
     for root in range(begin, end):
+        limit = -slack * k if each == 1 else k * min(-slack, SPARE * prices[root])
         low[root] = -slack
         count = 0
         for v in range(root):
@@ -172,11 +252,12 @@ def price_roots(points, prices, k, begin, end, slack, nodes, least, low, groups)
         if count == wanted and room[:wanted].sum() < limit:
             rows = np.flatnonzero(keys[:root] + room[: wanted - 1].sum() < limit)
             w, first = _weights(points, shares, rows, root)
-            bound, found = _lightest(w, first, wanted, limit, nodes, chosen)
+            mine, extra = _local_cuts(triples, k * penalties, first_cut, listed, rows, root, places, w, first)
+            bound, found = _lightest(w, first, wanted, mine, extra, limit, nodes, chosen)
             low[root] = min(bound / k, -slack)
-            if found:
+            for one in range(found):
                 groups[found_groups, 0] = root
-                groups[found_groups, 1:] = rows[chosen]
+                groups[found_groups, 1:] = rows[chosen[one]]
                 found_groups += 1
         if others > 0:
             for v in range(root):
@@ -185,7 +266,7 @@ def price_roots(points, prices, k, begin, end, slack, nodes, least, low, groups)
     return found_groups
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def near_groups(points, prices, near, center, steps, groups, value):
     """For every record a group of k with it that costs little: the k - 1 cheapest round a center, which then moves.
 
@@ -224,7 +305,7 @@ def near_groups(points, prices, near, center, steps, groups, value):
             center[record] = mean
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def extend_groups(points, prices, near, members, largest, groups, sizes, reduced):
     """Larger groups: each of ``members`` takes in the near record that costs least beyond its price, again and again.
 

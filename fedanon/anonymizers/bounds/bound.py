@@ -10,8 +10,9 @@ import numpy as np
 
 from fedanon.anonymizers import progress
 from fedanon.anonymizers.anneal.problem import ncp_costs, neighbors
+from fedanon.anonymizers.bounds.cuts import Tightened, tighten
 from fedanon.anonymizers.bounds.generation import Generation, Pricing, generate
-from fedanon.anonymizers.bounds.ncp import BoxPricing
+from fedanon.anonymizers.bounds.ncp import box_pricing
 from fedanon.anonymizers.bounds.sse import SquaredErrors
 from fedanon.anonymizers.microaggregation.base import standardized
 from fedanon.data.spans import points
@@ -20,8 +21,6 @@ from fedanon.errors import ConfigError, InfeasibleError
 
 Objective = Literal["ncp", "sse"]
 
-#: near records of a record among which boxes are tried quickly
-NEAR = 30
 #: share of the time that the smallest boxes may take
 BOXES = 0.4
 #: nodes of an exact search per root, at first: many up to this k, where it is quick, else few
@@ -37,7 +36,7 @@ class Bound:
     objective : ``ncp``, or ``sse`` for the information loss of numeric columns.
     k, n : records per class at least, and records.
     bound : no partition into classes of k records loses less (NCP as a share, IL in per cent).
-    ended : whether it is within 1e-5 of the most that this kind of bound can reach; more time would not raise it.
+    ended : whether the search came to its end; more time would hardly raise the bound.
     seconds : wall time.
 
     Example
@@ -96,10 +95,12 @@ def lower_bound(table: Table, k: int, *, objective: Objective | None = None, sec
         return progress.report(min(used, 1.0), bound * unit)
 
     try:
-        state: Generation | None = generate(pricing, began + seconds, listen)
+        found: Generation | Tightened | None = generate(pricing, began + seconds, listen)
+        if isinstance(pricing, SquaredErrors) and isinstance(found, Generation) and found.ended:
+            found = tighten(found, began + seconds, listen)
     except KeyboardInterrupt:
-        state = None
-    bound, ended = (best[0], False) if state is None else (state.bound, state.ended)
+        found = None
+    bound, ended = (best[0], False) if found is None else (found.bound, found.ended)
     return Bound(chosen, k, len(table), bound * unit, ended, time.perf_counter() - began)
 
 
@@ -119,10 +120,6 @@ def _squared_errors(table: Table, k: int) -> tuple[Pricing, float]:
 
 
 def _boxes(table: Table, k: int, deadline: float) -> tuple[Pricing, float]:
-    from fedanon.anonymizers.bounds._boxes import near_rows
-
-    records = ncp_costs(table, table.distinct.order, 0)
-    near = neighbors(ncp_costs(table, table.distinct.first_rows, 0), table.distinct, k, np.random.default_rng(0))
-    rows = np.empty((len(table), min(max(NEAR, 3 * k), len(table) - 1)), dtype=np.int64)
-    near_rows(near.near, near.kind, near.first, rows)
-    return BoxPricing(records, rows, k, deadline), 1.0 / table.codes.size
+    records = ncp_costs(table, table.distinct.first_rows, 0)
+    near = neighbors(records, table.distinct, k, np.random.default_rng(0)).near
+    return box_pricing(records, table.distinct.sizes, near, k, deadline), 1.0 / table.codes.size

@@ -3,53 +3,105 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from threading import Event, Thread
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from fedanon.anonymizers.bounds.generation import Pricing, generate
-from fedanon.anonymizers.bounds.ncp import BoxPricing
+from fedanon.anonymizers.bounds.cuts import Tightened, list_groups, tighten
+from fedanon.anonymizers.bounds.generation import Generation, generate
+from fedanon.anonymizers.bounds.ncp import BoxPricing, box_pricing
 from fedanon.anonymizers.bounds.sse import SquaredErrors
 from fedanon.types import IndexArray
 
 #: classes per record at most, so that the integer program stays small
-MOST = 10
-#: classes per record that are also grown beyond k, and which of these are kept, as a share of the gap
-GROWING, LARGER = 3, 0.1
-#: passes of the exact search where no time limit is given, so that all machines find the same
-PASSES = 12
-#: near records of a record among which boxes are tried
-NEAR = 30
+MOST = 5
+#: passes of the exact search where no time limit is given, so that all machines find the same; without and with cuts
+PASSES, CUT_PASSES = 40, 14
+#: share of the time for prices without cuts, and with them
+PLAIN, CUT = 0.6, 0.95
 
 
-def cheap_classes(problem: Any, cost: float, seconds: float | None) -> list[IndexArray]:
-    """Classes whose reduced cost is below the gap between ``cost`` and the bound: of k records, and larger ones.
+class PricedClasses(NamedTuple):
+    """Classes by the kinds of their members, and triples of kinds of which at most one class holds two."""
 
-    A partition cheaper than ``cost`` can hold no class of a larger one, since all its reduced costs add up to less than
-    the gap; those with the smallest are kept.
+    classes: list[IndexArray]
+    triples: IndexArray
+
+
+NOTHING = PricedClasses([], np.empty((0, 3), dtype=np.int64))
+
+
+class ClassSearch:
+    """Column generation on a thread of its own, beside the annealer's runs, which leave the second core idle.
 
     Parameters
     ----------
     problem : :class:`~fedanon.anonymizers.anneal.problem.Problem`; its records are in the order of the classes.
+    seconds : wall time; None stands for a number of passes, so that all machines find the same.
     """
-    from fedanon.anonymizers.anneal._costs import SseCosts
-    from fedanon.anonymizers.bounds._boxes import near_rows
 
-    deadline = np.inf if seconds is None else time.perf_counter() + seconds
-    points, k = problem.costs.points, problem.k
-    pricing: Pricing
-    if isinstance(problem.costs, SseCosts):
-        pricing = SquaredErrors(points, k)
-    else:
-        rows = np.empty((len(points), min(max(NEAR, 3 * k), len(points) - 1)), dtype=np.int64)
-        near_rows(problem.near.near, problem.near.kind, problem.near.first, rows)
-        pricing = BoxPricing(problem.costs, rows, k, deadline)
-    found = generate(pricing, deadline, passes=PASSES if seconds is None else None)
-    gap = max(cost - found.bound, 0.0)
-    reduced = pricing.costs(found.members) - found.prices[found.members].sum(axis=1)
+    def __init__(self, problem: Any, seconds: float | None) -> None:
+        from fedanon.anonymizers.anneal._costs import SseCosts
+
+        self._problem, self._seconds, self._began = problem, seconds, time.perf_counter()
+        self._stop, self._failed = Event(), []  # type: tuple[Event, list[BaseException]]
+        self._sse = isinstance(problem.costs, SseCosts)
+        self._thread = Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _until(self, share: float) -> float:
+        return np.inf if self._seconds is None else self._began + share * self._seconds
+
+    def _run(self) -> None:
+        try:
+            self._search()
+        except BaseException as error:  # raised again where the classes are asked for
+            self._failed.append(error)
+
+    def _search(self) -> None:
+        problem, timed = self._problem, self._seconds is not None
+        go_on = lambda _: not self._stop.is_set()  # noqa: E731
+        if self._sse:
+            self._pricing: SquaredErrors | BoxPricing = SquaredErrors(problem.costs.points, problem.k)
+        else:
+            distinct = problem.near.first[:-1]
+            records = problem.costs._replace(points=np.ascontiguousarray(problem.costs.points[distinct]))
+            counts = np.diff(problem.near.first)
+            self._pricing = box_pricing(records, counts, problem.near.near, problem.k, self._until(0.3))
+        state = generate(self._pricing, self._until(PLAIN), go_on, passes=None if timed else PASSES)
+        self._found: Generation | Tightened = state
+        if self._sse:
+            self._found = tighten(state, self._until(CUT), go_on, passes=None if timed else CUT_PASSES)
+
+    def stop(self) -> None:
+        """Give the search up."""
+        self._stop.set()
+        self._thread.join()
+
+    def classes(self, cost: float) -> PricedClasses:
+        """Classes whose reduced cost is below the gap between ``cost`` and the bound.
+
+        A partition cheaper than ``cost`` can hold no class of a larger one, since all its reduced costs add up to less
+        than the gap; those with the smallest are kept.
+        """
+        self._thread.join()
+        if self._failed:
+            raise self._failed[0]
+        found, most = self._found, MOST * self._problem.n
+        gap = max(cost - found.bound, 0.0)
+        if isinstance(found, Generation):
+            reduced = self._pricing.costs(found.members) - found.prices[found.members].sum(axis=1)
+            return PricedClasses([found.members[j] for j in _least(reduced, gap, most)], NOTHING.triples)
+        assert isinstance(self._pricing, SquaredErrors)
+        list_groups(found, self._pricing, gap, self._until(1.0))
+        pool = found.pool
+        kept = _least(found.reduced(), gap, most)
+        triples, penalties, *_ = found.cuts()
+        return PricedClasses([pool.groups[j, : pool.sizes[j]] for j in kept], triples[penalties > 0])
+
+
+def _least(reduced: Any, gap: float, most: int) -> IndexArray:
+    """Places of the smallest reduced costs below the gap."""
     kept = np.flatnonzero(reduced < gap)
-    kept = kept[np.argsort(reduced[kept], kind="stable")][: MOST * problem.n]
-    larger = []
-    if isinstance(pricing, SquaredErrors):
-        larger = pricing.extend(found.members[kept[: GROWING * problem.n]], found.prices, LARGER * gap)
-    return [*found.members[kept], *larger]
+    return np.asarray(kept[np.argsort(reduced[kept], kind="stable")][:most])

@@ -39,8 +39,6 @@ from fedanon.types import AnyArray, FloatArray, IndexArray
 CLOSE = 1e-5
 #: steps of an ascent, and how fast the first one moves prices
 STEPS, PACE, SLOWEST = 2000, 0.1, 0.005
-#: roots per call of a kernel, so that the clock is read and an interrupt answered
-ROOTS = 64
 #: a search cut short is given more nodes, up to so many, once it finds fewer new groups than this share of the records
 FRESH, MOST_NODES = 0.05, 10**9
 #: what rounding may have added to a bound, as a share of it
@@ -55,6 +53,10 @@ class Pricing(Protocol):
 
     k: int
     nodes: int
+    #: how often each record occurs; equal ones have one price
+    counts: AnyArray
+    #: roots per call of the exact search, so that the clock is read and an interrupt answered
+    roots: int
 
     @property
     def start(self) -> FloatArray:
@@ -105,15 +107,16 @@ def generate(
     pricing: Pricing, deadline: float, listen: Listener = lambda _: True, passes: int | None = None
 ) -> Generation:
     """Raise the bound to nearly that of the linear program, or until time, ``passes`` or ``listen`` end it."""
-    from fedanon.anonymizers.bounds._pool import ascend, shortfall
+    from fedanon.anonymizers.bounds._pool import ascend
 
-    state = Generation(pricing, float(pricing.start.sum()), pricing.start, np.empty((0, pricing.k), np.int64))
+    counts = pricing.counts
+    state = Generation(pricing, float(counts @ pricing.start), pricing.start, np.empty((0, pricing.k), np.int64))
     seen: set[bytes] = set()
     _add(state, seen, pricing.quick(state.prices))
     costs, pace = pricing.costs(state.members), PACE
     for _ in range(20):
         state.prices, state.pool_value = ascend(
-            state.members, costs, pricing.scale, state.prices, STEPS // 10, 3 * PACE, PACE
+            state.members, costs, counts, pricing.scale, state.prices, STEPS // 10, 3 * PACE, PACE
         )
         if not _add(state, seen, pricing.quick(state.prices)):
             break
@@ -124,9 +127,8 @@ def generate(
         found = _price(state, deadline, listen)
         if found is None:
             break
-        low, groups = found
-        short = shortfall(low, pricing.k)
-        state.bound = max(state.bound, float((state.prices.sum() - short) * (1 - ROUNDING)))
+        short, groups = found
+        state.bound = max(state.bound, float((counts @ state.prices - short) * (1 - ROUNDING)))
         added = _add(state, seen, np.concatenate([groups, pricing.quick(state.prices)]))
         if added < FRESH * state.n and short > CLOSE * state.pool_value:
             pricing.nodes = min(4 * pricing.nodes, MOST_NODES)
@@ -135,22 +137,26 @@ def generate(
             break
         costs = pricing.costs(state.members)
         state.prices, state.pool_value = ascend(
-            state.members, costs, pricing.scale, state.prices, STEPS, pace, 0.02 * pace
+            state.members, costs, counts, pricing.scale, state.prices, STEPS, pace, 0.02 * pace
         )
         pace = max(SLOWEST, pace * (0.8 if added else 0.5))
     return state
 
 
-def _price(state: Generation, deadline: float, listen: Listener) -> tuple[FloatArray, IndexArray] | None:
-    """Reduced costs at least, by root in the order of prices, and groups that undercut; None if the time is over."""
-    search = state.pricing.sort(state.prices)
+def _price(state: Generation, deadline: float, listen: Listener) -> tuple[float, IndexArray] | None:
+    """What groups that undercut the prices take away at most, and such groups; None if the time is over."""
+    from fedanon.anonymizers.bounds._pool import shortfall
+
+    pricing = state.pricing
+    search = pricing.sort(state.prices)
     slack = 1e-9 * max(float(np.abs(state.prices).mean()), 1e-300)
     found = []
-    for begin in range(0, state.n, ROOTS):
+    for begin in range(0, state.n, pricing.roots):
         if time.perf_counter() > deadline or not listen(state.bound):
             return None
-        found.append(search.price(begin, min(begin + ROOTS, state.n), slack))
-    return search.low, search.order[np.concatenate(found)]
+        found.append(search.price(begin, min(begin + pricing.roots, state.n), slack))
+    short = shortfall(search.low, pricing.counts[search.order], pricing.k)
+    return short, search.order[np.concatenate(found)]
 
 
 def _add(state: Generation, seen: set[bytes], groups: AnyArray) -> int:

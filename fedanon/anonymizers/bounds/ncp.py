@@ -14,8 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from fedanon.anonymizers.bounds.generation import ROOTS
 from fedanon.types import AnyArray, FloatArray, IndexArray
+
+#: near records of a record among which boxes are tried quickly
+NEAR = 30
+#: records whose smallest box is searched for between two looks at the clock
+STEP = 64
 
 
 @dataclass
@@ -24,16 +28,19 @@ class BoxPricing:
 
     Parameters
     ----------
-    records : :class:`~fedanon.anonymizers.anneal._costs.NcpCosts`.
-    near : near records of every record, itself apart.
+    records : :class:`~fedanon.anonymizers.anneal._costs.NcpCosts` of the distinct records.
+    counts : how often each occurs.
+    near : near records of every record, itself apart, as often as they occur.
     deadline : until when the smallest boxes are searched for; those left keep the distance to their nearest.
     """
 
     records: Any
+    counts: AnyArray
     near: AnyArray
     k: int
     deadline: float
     nodes: int = 20
+    roots: int = 512
 
     @cached_property
     def start(self) -> FloatArray:
@@ -42,10 +49,10 @@ class BoxPricing:
 
         most = group_costs(self.records, self._groups(np.zeros(len(self.near)))[0]) / self.k
         low = np.zeros(len(self.near))
-        for begin in range(0, len(low), ROOTS):
+        for begin in range(0, len(low), STEP):
             if time.perf_counter() > self.deadline:
                 break
-            smallest_boxes(self.records, most, self.k, begin, min(begin + ROOTS, len(low)), self.nodes, low)
+            smallest_boxes(self.records, self.counts, most, self.k, begin, min(begin + STEP, len(low)), self.nodes, low)
         return low
 
     @cached_property
@@ -71,9 +78,33 @@ class BoxPricing:
         groups, value = self._groups(prices)
         return groups if prices is self.start else groups[value < 0]
 
+    @cached_property
+    def taxonomies(self) -> Any:
+        """The nodes of the categorical columns, those first whose smallest step up loses most."""
+        from fedanon.anonymizers.bounds._cells import TaxonomyNodes
+
+        columns = range(self.records.numeric, self.records.points.shape[1])
+        found = {column: _intervals(self.records, column) for column in columns}
+        order = sorted(found, key=lambda column: -min((loss for *_, loss in found[column] if loss > 0), default=np.inf))
+        nodes = [node for column in order for node in found[column]]
+        first, last, loss = np.array(nodes, dtype=np.float64).reshape(-1, 3).T
+        start = np.cumsum([0, *(len(found[column]) for column in order)])
+        return TaxonomyNodes(np.array(order, dtype=np.int64), start, first.copy(), last.copy(), loss.copy())
+
     def sort(self, prices: FloatArray) -> BoxSearch:
         """Branch and bound over boxes."""
         return BoxSearch(self, prices)
+
+
+def box_pricing(records: Any, counts: AnyArray, near: AnyArray, k: int, deadline: float) -> BoxPricing:
+    """Of distinct records, how often each occurs, and the near ones of each."""
+    from fedanon.anonymizers.bounds._boxes import near_rows
+
+    counts = counts.astype(np.int64)
+    width = min(max(NEAR, 3 * k), int(np.minimum(counts, k).sum()) - 1)
+    rows = np.empty((len(counts), width), dtype=np.int64)
+    near_rows(near, counts, k, rows)
+    return BoxPricing(records, counts, rows, k, deadline)
 
 
 class BoxSearch:
@@ -85,14 +116,35 @@ class BoxSearch:
         self._pricing = pricing
         records = pricing.records
         self._records = records._replace(points=np.ascontiguousarray(records.points[self.order]))
+        self._counts = pricing.counts[self.order]
         self._prices = prices[self.order]
         self._least = pricing.start[self.order]
 
     def price(self, begin: int, end: int, slack: float) -> IndexArray:
         """Groups with roots ``begin`` to ``end``."""
-        from fedanon.anonymizers.bounds._boxes import price_boxes
+        from fedanon.anonymizers.bounds._cells import price_cells
 
-        k, nodes = self._pricing.k, self._pricing.nodes
-        groups = np.empty((end - begin + 1, k), dtype=np.int64)
-        found = price_boxes(self._records, self._prices, self._least, k, begin, end, slack, nodes, self.low, groups)
+        pricing = self._pricing
+        groups = np.empty((end - begin, pricing.k), dtype=np.int64)
+        found = price_cells(
+            self._records,
+            pricing.taxonomies,
+            self._prices,
+            self._counts,
+            self._least,
+            pricing.k,
+            begin,
+            end,
+            slack,
+            pricing.nodes,
+            self.low,
+            groups,
+        )
         return groups[:found]
+
+
+def _intervals(records: Any, column: int) -> list[tuple[float, float, float]]:
+    """First and last leaf and loss of every node of a taxonomy that is the smallest one over the values at hand."""
+    from fedanon.anonymizers.bounds._cells import smallest_nodes
+
+    return [tuple(node) for node in smallest_nodes(records, column, np.unique(records.points[:, column]))]

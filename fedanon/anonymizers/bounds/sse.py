@@ -14,6 +14,9 @@ import numpy as np
 
 from fedanon.types import AnyArray, FloatArray, IndexArray
 
+#: triples of records, the penalty of each, where the triples of every record begin, and these
+Cuts = tuple[IndexArray, FloatArray, IndexArray, IndexArray]
+
 
 @dataclass
 class SquaredErrors:
@@ -22,10 +25,13 @@ class SquaredErrors:
     points: FloatArray
     k: int
     nodes: int = 3000
+    roots: int = 64
     center: FloatArray = field(init=False)
+    counts: IndexArray = field(init=False)
 
     def __post_init__(self) -> None:
         self.center = self.points.copy()
+        self.counts = np.ones(len(self.points), dtype=np.int64)
 
     @cached_property
     def _nearest(self) -> tuple[AnyArray, FloatArray]:
@@ -76,25 +82,42 @@ class SquaredErrors:
 
     def sort(self, prices: FloatArray) -> RootSearch:
         """Branch and bound over the lightest cliques."""
-        return RootSearch(self, prices)
+        return RootSearch(self, prices, self.k, no_cuts(len(prices)))
+
+
+def no_cuts(n: int) -> Cuts:
+    """No triple is penalized."""
+    empty = np.empty(0, dtype=np.int64)
+    return np.empty((0, 3), dtype=np.int64), np.empty(0), np.zeros(n + 1, dtype=np.int64), empty
 
 
 class RootSearch:
-    """See :class:`~fedanon.anonymizers.bounds.generation.Search`."""
+    """See :class:`~fedanon.anonymizers.bounds.generation.Search`; for groups of any ``size``, and with cuts."""
 
-    def __init__(self, pricing: SquaredErrors, prices: FloatArray) -> None:
+    def __init__(self, pricing: SquaredErrors, prices: FloatArray, size: int, cuts: Cuts) -> None:
         self.order = np.argsort(prices, kind="stable")
         self.low = np.zeros(len(prices))
-        self._pricing = pricing
+        self._nodes, self._size, self._cuts = pricing.nodes, size, cuts
         self._points = np.ascontiguousarray(pricing.points[self.order])
         self._prices = prices[self.order]
-        self._least = np.full((len(prices), max(pricing.k - 2, 1)), np.inf)
+        self._least = np.full((len(prices), max(size - 2, 1)), np.inf)
 
-    def price(self, begin: int, end: int, slack: float) -> IndexArray:
-        """Groups with roots ``begin`` to ``end``."""
+    def price(self, begin: int, end: int, slack: float, each: int = 1) -> IndexArray:
+        """Groups with roots ``begin`` to ``end``: the best of each root, or several that cost hardly more."""
         from fedanon.anonymizers.bounds._pricing import price_roots
 
-        k, nodes = self._pricing.k, self._pricing.nodes
-        groups = np.empty((end - begin, k), dtype=np.int64)
-        found = price_roots(self._points, self._prices, k, begin, end, slack, nodes, self._least, self.low, groups)
+        groups = np.empty((each * (end - begin), self._size), dtype=np.int64)
+        found = price_roots(
+            self._points,
+            self._prices,
+            self._size,
+            begin,
+            end,
+            slack,
+            self._nodes,
+            self._cuts,
+            self._least,
+            self.low,
+            groups,
+        )
         return groups[:found]

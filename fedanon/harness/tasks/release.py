@@ -63,7 +63,7 @@ class ReleaseTask(MethodTask):
         """Plain means over the nodes, as in the thesis."""
         rows: list[dict[str, float]] = []
         notes: list[str] = []
-        for number, table in enumerate(self._tables()):
+        for number, table in enumerate(tables_of(self)):
             # the seed of a whole table is the cell's own, so that the number is found again on the command line
             rng = self.seed if self.partition == WHOLE else np.random.default_rng([self.seed, number])
             begun = time.process_time()
@@ -74,16 +74,18 @@ class ReleaseTask(MethodTask):
         means = {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}
         return CellResult({n: v for n, v in means.items() if not math.isnan(v)}, notes=tuple(dict.fromkeys(notes)))
 
-    def _tables(self) -> Iterator[Table]:
-        data = data_of(self)
-        if self.partition == STORED and isinstance(data, str):
-            yield from (load(data, node=number) for number in range(self.nodes))
-            return
-        table = whole_table(data)
-        if self.partition == WHOLE:
-            yield table
-            return
-        yield from map(table.select_rows, partition_rows(data, self.partition, self.nodes, self.seed))
+
+def tables_of(task: Any) -> Iterator[Table]:
+    """The table of a task, or those of the nodes of its partition."""
+    data = data_of(task)
+    if task.partition == STORED and isinstance(data, str):
+        yield from (load(data, node=number) for number in range(task.nodes))
+        return
+    table = whole_table(data)
+    if task.partition == WHOLE:
+        yield table
+        return
+    yield from map(table.select_rows, partition_rows(data, task.partition, task.nodes, task.seed))
 
 
 @TASKS.register("elbow")
