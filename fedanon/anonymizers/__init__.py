@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from fedanon.anonymizers.microaggregation.brkga import Brkga
     from fedanon.anonymizers.microaggregation.derivative_free import DerivativeFree
     from fedanon.anonymizers.microaggregation.dp_microaggregation import DpMicroaggregation
+    from fedanon.anonymizers.microaggregation.imhm import Imhm
     from fedanon.anonymizers.microaggregation.individual_ranking import IndividualRanking
     from fedanon.anonymizers.microaggregation.mdav import Cbfs, Gsms, Mdav, RobustMahalanobis, VMdav
     from fedanon.anonymizers.microaggregation.orders import (
@@ -53,6 +54,7 @@ else:
             "Gfkmc": "fedanon.anonymizers.gfkmc.method",
             "Gsms": "fedanon.anonymizers.microaggregation.mdav",
             "Identity": "fedanon.anonymizers.baselines",
+            "Imhm": "fedanon.anonymizers.microaggregation.imhm",
             "IndividualRanking": "fedanon.anonymizers.microaggregation.individual_ranking",
             "KAnonymizer": "fedanon.anonymizers.base",
             "KMember": "fedanon.anonymizers.clustering.method",
@@ -89,6 +91,7 @@ __all__ = [
     "Gfkmc",
     "Gsms",
     "Identity",
+    "Imhm",
     "IndividualRanking",
     "KAnonymizer",
     "KMember",

@@ -21,9 +21,10 @@ from fedanon.anonymizers.bounds.cuts import tighten
 from fedanon.anonymizers.bounds.generation import generate
 from fedanon.anonymizers.bounds.sse import SquaredErrors
 from fedanon.anonymizers.microaggregation.base import standardized
-from fedanon.data.spans import points
+from fedanon.data.spans import points, span_table
 from fedanon.datasets import load
 from fedanon.errors import ConfigError, InfeasibleError
+from fedanon.kernels.spans import extent_loss
 from fedanon.metrics import il, ncp
 from fedanon.testing.examples import example_table, example_tables
 
@@ -153,6 +154,20 @@ def test_no_release_of_the_annealer_loses_less(numeric):
         release = Anneal(k=2, objective=objective, iterations=20_000).anonymize(table, rng=np.random.default_rng(0))
         loss = (il if numeric else ncp)(table, release)
         assert lower_bound(table, 2, objective=objective, seconds=2).bound <= loss * (1 + 1e-9)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(4, 12), st.integers(2, 4), st.integers(0, 10**6))
+def test_cells_beyond_classes_lose_no_less(n, k, seed):
+    """Every row has k records of its own and every record k rows; see docs/beyond_partitions.md."""
+    rng = np.random.default_rng(seed)
+    table = example_table(n, seed=seed % 100)
+    shifts = rng.choice(n, size=k, replace=False)
+    rows = rng.permutation(n)[(np.arange(n)[:, None] + shifts) % n]
+    members = points(table)[rows]
+    spans = span_table(table.columns)
+    loss = np.mean([extent_loss(spans, row.min(axis=0), row.max(axis=0)) for row in members]) / len(table.columns)
+    assert lower_bound(table, k, objective="ncp", seconds=0.2).bound <= loss * (1 + 1e-9)
 
 
 def test_no_time_leaves_a_bound_all_the_same():

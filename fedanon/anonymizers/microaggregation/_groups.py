@@ -202,17 +202,18 @@ LEAST_GAIN = 1e-10
 
 
 @njit(cache=True)
-def h_means(points, labels, count):
+def h_means(points, labels, count, least=0):
     """Make the single move that lowers SSE most until none does (Hansen & Mladenovic 2001), in place.
 
-    The best target of every record is remembered; after a move only the two groups it touched are compared again.
+    No record leaves a group of ``least`` or fewer. The best target of every record is remembered; after a move only
+    the two groups it touched are compared again.
     """
     n = labels.shape[0]
     means, sizes = group_means(points, labels, count)
     costs, targets, savings = np.empty(n), np.empty(n, dtype=np.int64), np.empty(n)
     for i in range(n):
         costs[i], targets[i] = _best_target(points, i, labels, means, sizes)
-        savings[i] = saving(points, i, means, sizes, labels[i])
+        savings[i] = _saving_above(points, i, means, sizes, labels[i], least)
     for _ in range(50 * n):
         chosen = np.argmax(savings - costs)
         if savings[chosen] - costs[chosen] <= LEAST_GAIN:
@@ -220,7 +221,13 @@ def h_means(points, labels, count):
         left, joined = labels[chosen], targets[chosen]
         _move(points, labels, means, sizes, chosen, joined)
         for i in range(n):
-            _compare_again(points, i, labels, means, sizes, left, joined, costs, targets, savings)
+            _compare_again(points, i, labels, means, sizes, left, joined, costs, targets, savings, least)
+
+
+@njit(cache=True)
+def _saving_above(points, i, means, sizes, group, least):
+    """What taking record i out of its group saves, if the group may lose one."""
+    return saving(points, i, means, sizes, group) if sizes[group] > least else -np.inf
 
 
 @njit(cache=True)
@@ -256,10 +263,10 @@ def _cost_below(points, i, means, sizes, group, limit):
 
 
 @njit(cache=True)
-def _compare_again(points, i, labels, means, sizes, left, joined, costs, targets, savings):
+def _compare_again(points, i, labels, means, sizes, left, joined, costs, targets, savings, least):
     """Bring the remembered move of record i up to date with the groups ``left`` and ``joined``."""
     if labels[i] == left or labels[i] == joined:
-        savings[i] = saving(points, i, means, sizes, labels[i])
+        savings[i] = _saving_above(points, i, means, sizes, labels[i], least)
     if targets[i] == left or targets[i] == joined or targets[i] == labels[i]:
         costs[i], targets[i] = _best_target(points, i, labels, means, sizes)
         return
@@ -271,17 +278,20 @@ def _compare_again(points, i, labels, means, sizes, left, joined, costs, targets
 
 
 @njit(cache=True)
-def k_means(points, labels, count):
+def k_means(points, labels, count, least=0):
     """Give every record to the nearest mean and move the means until nothing changes (Lloyd), in place.
 
-    A group that loses all its records stays empty.
+    No record leaves a group of ``least`` or fewer. A group that loses all its records stays empty.
     """
     for _ in range(1000):
         means, sizes = group_means(points, labels, count)
+        now = sizes.copy()
         moved = False
         for i in range(labels.shape[0]):
             group = _nearest_mean(points, i, means, sizes, labels[i])
-            if group != labels[i]:
+            if group != labels[i] and now[labels[i]] > least:
+                now[labels[i]] -= 1
+                now[group] += 1
                 labels[i] = group
                 moved = True
         if not moved:

@@ -73,7 +73,7 @@ def _nearest_spare(points, medoid, own, k, labels, sizes):
     return nearest
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def mean_distances(points, neighbors, candidates, k):
     """For every row of medoids the sum over the groups of the mean distance to the medoid (BRKGA paper, eq. 5)."""
     labels = np.empty(points.shape[0], dtype=np.int64)

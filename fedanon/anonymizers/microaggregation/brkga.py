@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,6 +44,7 @@ class Brkga(Microaggregation):
         help="how many numbers of groups to try, spread over the range; none tries all, as the paper does",
         at_least=1,
     )
+    workers: int = parameter(1, help="threads that judge chromosomes; they change nothing but the time", at_least=1)
 
     def gather(self, points: FloatArray, rng: Rng) -> IndexArray:
         """Group of every record: the best over the numbers of groups."""
@@ -61,19 +63,26 @@ class Brkga(Microaggregation):
 
     def evolve(self, points: FloatArray, neighbors: IndexArray, count: int, rng: Rng) -> IndexArray:
         """The medoids of the best chromosome after the last generation."""
-        from fedanon.anonymizers.microaggregation._medoids import mean_distances
-
         n_elite = max(1, round(self.elite * self.population))
         n_mutants = min(round(self.mutants * self.population), self.population - n_elite)
         keys = rng.random((self.population, len(points)))
-        cost = np.asarray(mean_distances(points, neighbors, decode(keys, count), self.k))
+        cost = self._judge(points, neighbors, decode(keys, count))
         for _ in range(self.generations):
             order = np.argsort(cost, kind="stable")
             keys, cost = keys[order], cost[order]
             new = np.concatenate([self._children(keys, n_elite, n_mutants, rng), rng.random((n_mutants, len(points)))])
-            fresh = np.asarray(mean_distances(points, neighbors, decode(new, count), self.k))
+            fresh = self._judge(points, neighbors, decode(new, count))
             keys, cost = np.concatenate([keys[:n_elite], new]), np.concatenate([cost[:n_elite], fresh])
         return np.asarray(decode(keys[[int(np.argmin(cost))]], count)[0])
+
+    def _judge(self, points: FloatArray, neighbors: IndexArray, medoids: IndexArray) -> FloatArray:
+        """The cost of every row of medoids."""
+        from fedanon.anonymizers.microaggregation._medoids import mean_distances
+
+        parts = np.array_split(medoids, min(self.workers, len(medoids)))
+        with ThreadPoolExecutor(self.workers) as pool:
+            costs = list(pool.map(lambda part: mean_distances(points, neighbors, part, self.k), parts))
+        return np.concatenate(costs)
 
     def _children(self, keys: FloatArray, n_elite: int, n_mutants: int, rng: Rng) -> FloatArray:
         """Children of one elite and one other parent each."""

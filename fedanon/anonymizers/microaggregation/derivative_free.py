@@ -14,6 +14,8 @@ from fedanon.anonymizers.microaggregation.mdav import gsms_groups
 from fedanon.fields import parameter
 from fedanon.types import FloatArray, IndexArray, Rng
 
+#: how groups are kept at k
+Strategy = Literal["fill", "forbid"]
 #: a gain must be larger than rounding can explain
 LEAST_GAIN = 1e-9
 
@@ -33,21 +35,23 @@ class DerivativeFree(Microaggregation):
 
     From the partition of a start heuristic the number of groups is changed by a step gamma: doubled, keeping the
     direction, when that lowers the SSE, halved when neither direction does, until it is below one. A number of groups
-    is judged by the partition that h-means and then k-means reach, each followed by the routine that fills groups below
-    k at least cost (strategy II).
+    is judged by the partition that h-means and then k-means reach. Groups are kept at k by a routine that fills those
+    below at least cost (strategy II of the paper, ``fill``), or by forbidding moves that would leave one below
+    (strategy I, ``forbid``).
     """
 
     name = "derivative_free"
 
     start: Literal["mdav", "gsms"] = parameter("mdav", help="heuristic whose partition the search starts from")
     gamma: int = parameter(10, help="first step of the number of groups", at_least=1)
+    strategy: Strategy = parameter("fill", help="groups below k are filled afterwards, or moves into them forbidden")
     split: bool = parameter(True, help="split groups of 2k records and more at the end, which the paper leaves whole")
 
     def gather(self, points: FloatArray, rng: Rng) -> IndexArray:
         """Group of every record."""
         labels = np.unique(self._start(points), return_inverse=True)[1]
-        first = improved(points, labels, self.k)
-        labels = search(points, first, self.k, self.gamma).labels
+        first = improved(points, labels, self.k, self.strategy)
+        labels = search(points, first, self.k, self.gamma, self.strategy).labels
         return split_large(points, labels, self.k) if self.split else labels
 
     def _start(self, points: FloatArray) -> IndexArray:
@@ -56,7 +60,7 @@ class DerivativeFree(Microaggregation):
         return gsms_groups(points, self.k, dissolve=True) if self.start == "gsms" else np.asarray(mdav(points, self.k))
 
 
-def search(points: FloatArray, first: Solution, k: int, gamma: int) -> Solution:
+def search(points: FloatArray, first: Solution, k: int, gamma: int, strategy: Strategy = "fill") -> Solution:
     """Algorithm 2: the best partition found while the number of groups moves by ever changing steps.
 
     Numbers of groups lie in [ceil(n / (2k - 1)), floor(n / k)], as that of an optimal partition does. A candidate is
@@ -68,7 +72,7 @@ def search(points: FloatArray, first: Solution, k: int, gamma: int) -> Solution:
         for sign in (direction, -direction):
             count = best.n_groups + sign * int(step)
             if fewest <= count <= most:
-                candidate = improved(points, with_count(points, best, count), k)
+                candidate = improved(points, with_count(points, best, count), k, strategy)
                 if candidate.sse < best.sse - LEAST_GAIN:
                     best, direction, step = candidate, sign, step * 2
                     break
@@ -89,26 +93,31 @@ def split_large(points: FloatArray, labels: IndexArray, k: int) -> IndexArray:
     return labels
 
 
-def improved(points: FloatArray, labels: IndexArray, k: int) -> Solution:
-    """HM+KM: the labels improved by h-means, the result by k-means, both kept feasible."""
-    from fedanon.anonymizers.microaggregation._groups import h_means, k_means
+def improved(
+    points: FloatArray, labels: IndexArray, k: int, strategy: Strategy = "fill", order: str = "hk"
+) -> Solution:
+    """The labels improved by h-means, the result by k-means (HM+KM), both kept feasible; ``order`` names them."""
+    from fedanon.anonymizers.microaggregation._groups import fill_groups, h_means, k_means, sse
 
-    return _descend(points, _descend(points, labels, k, h_means).labels, k, k_means)
+    count = int(labels.max()) + 1
+    labels = labels.copy()
+    fill_groups(points, labels, count, k)
+    best = Solution(labels, count, float(sse(points, labels, count)))
+    for heuristic in order:
+        best = _descend(points, best, k, {"h": h_means, "k": k_means}[heuristic], strategy)
+    return best
 
 
 def _descend(
-    points: FloatArray, labels: IndexArray, k: int, heuristic: Callable[[FloatArray, IndexArray, int], None]
+    points: FloatArray, best: Solution, k: int, heuristic: Callable[..., None], strategy: Strategy
 ) -> Solution:
-    """Strategy II: run the plain heuristic, fill the groups below k, repeat while the feasible result gets better."""
+    """Run the heuristic, fill the groups below k, and repeat while the feasible result gets better."""
     from fedanon.anonymizers.microaggregation._groups import fill_groups, sse
 
-    count = int(labels.max()) + 1
-    current = labels.copy()
-    fill_groups(points, current, count, k)
-    best = Solution(current, count, float(sse(points, current, count)))
+    least, count = k if strategy == "forbid" else 0, best.n_groups
     while True:
         current = best.labels.copy()
-        heuristic(points, current, count)
+        heuristic(points, current, count, least)
         fill_groups(points, current, count, k)
         now = float(sse(points, current, count))
         if now >= best.sse - LEAST_GAIN:

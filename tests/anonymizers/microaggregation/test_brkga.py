@@ -11,6 +11,7 @@ from fedanon.anonymizers.microaggregation.orders import neighbor_lists
 from fedanon.datasets import load
 from fedanon.metrics.information_loss import il
 from fedanon.privacy.models.k_anonymity import KAnonymity
+from fedanon.testing.examples import example_table
 
 
 def test_decoding_as_in_section_4_2() -> None:
@@ -24,6 +25,15 @@ def test_crossover_as_in_section_4_2() -> None:
     draws = np.array([0.58, 0.89, 0.11, 0.41, 0.70, 0.99, 0.43, 0.71, 0.88, 0.58])
     child = [0.31, 0.15, 0.81, 0.49, 0.32, 0.11, 0.72, 0.56, 0.34, 0.92]
     assert crossover(elite, other, draws, 0.7).tolist() == child
+
+
+def test_threads_change_nothing() -> None:
+    table = example_table(40, numeric_only=True)
+    one, three = (
+        Brkga(k=3, population=20, generations=3, workers=workers).anonymize(table, rng=0).to_frame()
+        for workers in (1, 3)
+    )
+    assert one.equals(three)
 
 
 def test_numbers_of_groups() -> None:

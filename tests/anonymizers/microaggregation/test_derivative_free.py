@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -54,6 +56,15 @@ def test_k_means_ends_with_every_record_at_its_nearest_mean(points: FloatArray) 
     distances = np.square(points[:, None] - means).sum(axis=2)
     own = np.take_along_axis(distances, np.searchsorted(used, labels)[:, None], axis=1)[:, 0]
     np.testing.assert_allclose(own, distances.min(axis=1), atol=1e-12)
+
+
+@pytest.mark.parametrize("heuristic", [h_means, k_means])
+def test_no_record_leaves_a_group_of_the_least_size(points: FloatArray, heuristic: Callable[..., None]) -> None:
+    labels = np.arange(120) % 20
+    before = cost(points, labels)
+    heuristic(points, labels, 20, 5)
+    assert np.bincount(labels, minlength=20).min() >= 5
+    assert cost(points, labels) < before
 
 
 def test_filling_moves_the_cheapest_record_first() -> None:

@@ -23,6 +23,9 @@ PUBLISHED: list[tuple[str, dict[str, Any], str, tuple[float, float, float], floa
     ("gsms", {}, "census", (5.560, 8.670, 13.550), 0.03),
     ("npn_mhm", {}, "tarragona", (17.395, 27.021, 40.183), 0.1),
     ("npn_mhm", {}, "census", (6.350, 11.344, 18.734), 0.1),
+    # IMHM after its abstract alone; table 1 of the BRKGA paper
+    ("imhm", {}, "tarragona", (16.931, 21.186, 30.784), 0.06),
+    ("imhm", {}, "census", (5.367, 8.417, 12.228), 0.06),
     # GSMS-T2, tables 1 to 3 of the derivative-free paper; its Tarragona values at 5 and 10 lie above plain GSMS
     ("gsms", {"dissolve": True}, "census", (5.54, 8.56, 13.36), 0.03),
     # another tour of the same kind
