@@ -46,7 +46,7 @@ def run(
 ) -> None:
     """Run experiments. A killed run goes on where it stopped; a finished one is instant.
 
-    `--all --stale` brings all stored results to this code: what is left, and its CPU time, is shown before each one.
+    `--all --stale` brings all stored results to this code, and shows what is left and how long it may take.
 
     Ctrl-C ends running cells at once and writes the tables of those that are finished; the exit code is then 130.
     """
@@ -97,7 +97,7 @@ def status(
     output: Output = None,
     as_json: options.Json = False,
 ) -> None:
-    """How much of an experiment is finished, what is stale, and what failed; of several, a table with CPU times."""
+    """How much of an experiment is finished, what is stale, and what failed; of several, a table with times."""
     from fedanon.harness.experiment import read_experiment
     from fedanon.harness.provenance import code_hash
     from fedanon.harness.result_set import read_manifest
@@ -145,14 +145,14 @@ def results_folder(file: Path) -> Path:
 
 @dataclass(frozen=True)
 class _Plan:
-    """What a run of an experiment would compute: its cells, and their CPU time by what the stored ones took."""
+    """What a run of an experiment would compute: its cells, and their time by what the stored ones took."""
 
     name: str
     cells: int
     finished: int
     stale: int
     left: int
-    cpu_seconds: float
+    seconds: float
     note: str = ""
 
 
@@ -184,19 +184,19 @@ def _print_plans(plans: list[_Plan], *, as_json: bool) -> None:
     if as_json:
         print_json([vars(plan) for plan in plans])
         return
-    rows = [[p.name, p.cells, p.finished, p.stale, p.left, round(p.cpu_seconds / 60, 1), p.note] for p in plans]
-    columns = ["experiment", "cells", "finished", "stale", "to compute", "CPU minutes", ""]
+    rows = [[p.name, p.cells, p.finished, p.stale, p.left, round(p.seconds / 60, 1), p.note] for p in plans]
+    columns = ["experiment", "cells", "finished", "stale", "to compute", "minutes", ""]
     print_table("Stored results, and what `run --all --stale` would compute", columns, rows)
-    minutes = sum(plan.cpu_seconds for plan in plans) / 60
-    console().print(f"{sum(plan.left for plan in plans)} cells to compute, about {minutes:.0f} CPU minutes.")
+    minutes = sum(plan.seconds for plan in plans) / 60
+    console().print(f"{sum(plan.left for plan in plans)} cells to compute, about {minutes:.0f} minutes of one process.")
 
 
 def _tell_left(left: list[_Plan], number: int, total: int) -> None:
-    minutes = sum(plan.cpu_seconds for plan in left) / 60
+    minutes = sum(plan.seconds for plan in left) / 60
     cells = sum(plan.left for plan in left)
     typer.echo(
         f"[{number + 1} of {total}] {left[0].name}: {left[0].left} cells; "
-        f"left in all: {cells} cells, about {minutes:.0f} CPU minutes",
+        f"left in all: {cells} cells, about {minutes:.0f} minutes of one process",
         err=True,
     )
 

@@ -8,6 +8,7 @@ the manifest, so that what is stale stays stale.
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -44,7 +45,8 @@ def restore_cells(experiment: Experiment, folder: Path) -> None:
 def _from_tables(experiment: Experiment, folder: Path) -> dict[str, StoredCell]:
     try:
         found = read_results(folder)
-        former = read_cells(found.manifest["config"], Path())
+        with warnings.catch_warnings(action="ignore", category=FutureWarning):  # names that were current then
+            former = read_cells(found.manifest["config"], Path())
     except (FedanonError, KeyError):
         return {}  # no results, or of a file that this version cannot read: all is computed anew
     wanted = {_identity(cell): cell.key for cell in experiment.cells}

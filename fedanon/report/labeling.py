@@ -1,0 +1,60 @@
+"""Labels of points, placed so that none covers another or a marker."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+from fedanon.report.charts import Panel, style
+
+#: half the side of a marker, and the size of a letter, in points
+MARKER, LETTER, SIZE = 3.0, 4.9, 8.0
+#: from the point to the label: the nearest free place is taken
+DISTANCES = (4.0, 9.0, 15.0, 22.0)
+DIRECTIONS = ((1, 1), (1, -1), (-1, 1), (-1, -1), (0, 1), (0, -1), (1, 0), (-1, 0))
+
+Box = tuple[float, float, float, float]
+
+
+def label_points(axes: Any, panel: Panel) -> None:
+    """Write the texts of a panel's points; one for which there is no room is left out."""
+    scale = 72 / axes.figure.dpi
+    points = [
+        (*(scale * axes.transData.transform((x, y))), text, style(one.style).color)
+        for one in panel.series
+        for x, y, text in zip(one.x, one.y, one.texts or ("",) * len(one.x), strict=True)
+    ]
+    taken: list[Box] = [(x - MARKER, y - MARKER, x + MARKER, y + MARKER) for x, y, _, _ in points]
+    frame = axes.get_window_extent()
+    edges = (scale * frame.x0, scale * frame.y0, scale * frame.x1, scale * frame.y1)
+    for x, y, text, color in points:
+        place = _free_place(x, y, len(text) * LETTER, taken, edges) if text else None
+        if place is None:
+            continue
+        taken.append(place)
+        shift = (place[0] - x, place[1] - y + 1)
+        axes.annotate(
+            text,
+            (x / scale, y / scale),
+            xycoords="figure pixels",
+            xytext=shift,
+            textcoords="offset points",
+            fontsize=SIZE,
+            color=color,
+        )
+
+
+def _free_place(x: float, y: float, width: float, taken: list[Box], edges: Box) -> Box | None:
+    """The box nearest to a point that touches no other and stays within the axes."""
+    for distance, (right, up) in product(DISTANCES, DIRECTIONS):
+        left = x + right * distance - width * (1 - right) / 2
+        bottom = y + up * distance - SIZE * (1 - up) / 2
+        box = (left, bottom, left + width, bottom + SIZE)
+        inside = edges[0] <= box[0] and edges[1] <= box[1] and box[2] <= edges[2] and box[3] <= edges[3]
+        if inside and not any(_overlap(box, other) for other in taken):
+            return box
+    return None
+
+
+def _overlap(one: Box, other: Box) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
