@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import pairwise, product, zip_longest
 from typing import Any
+
+import numpy as np
 
 from fedanon.report.charts import Panel, style
 
@@ -20,28 +22,37 @@ def label_points(axes: Any, panel: Panel) -> None:
     """Write the texts of a panel's points; one for which there is no room is left out."""
     scale = 72 / axes.figure.dpi
     points = [
-        (*(scale * axes.transData.transform((x, y))), text, style(one.style).color)
+        (at, text, style(one.style).color)
         for one in panel.series
-        for x, y, text in zip(one.x, one.y, one.texts or ("",) * len(one.x), strict=True)
+        if one.form != "level"
+        for at, text in zip_longest(zip(one.x, one.y, strict=True), one.texts[: len(one.x)], fillvalue="")
     ]
-    taken: list[Box] = [(x - MARKER, y - MARKER, x + MARKER, y + MARKER) for x, y, _, _ in points]
+    places = scale * axes.transData.transform([at for at, _, _ in points])
+    taken: list[Box] = [(x - MARKER, y - MARKER, x + MARKER, y + MARKER) for x, y in places]
+    lines = _line_boxes(axes, panel, scale)
     frame = axes.get_window_extent()
     edges = (scale * frame.x0, scale * frame.y0, scale * frame.x1, scale * frame.y1)
-    for x, y, text, color in points:
-        place = _free_place(x, y, len(text) * LETTER, taken, edges) if text else None
-        if place is None:
+    for (x, y), (at, text, color) in zip(places, points, strict=True):
+        width = len(text) * LETTER
+        place = text and (_free_place(x, y, width, [*taken, *lines], edges) or _free_place(x, y, width, taken, edges))
+        if not place:
             continue
         taken.append(place)
         shift = (place[0] - x, place[1] - y + 1)
-        axes.annotate(
-            text,
-            (x / scale, y / scale),
-            xycoords="figure pixels",
-            xytext=shift,
-            textcoords="offset points",
-            fontsize=SIZE,
-            color=color,
-        )
+        axes.annotate(text, at, xytext=shift, textcoords="offset points", fontsize=SIZE, color=color)
+
+
+def _line_boxes(axes: Any, panel: Panel, scale: float) -> list[Box]:
+    """Small boxes along the lines, which a label covers only where there is no other room."""
+    boxes: list[Box] = []
+    for one in panel.series:
+        if one.form == "line" and len(one.x) > 1:
+            corners = scale * axes.transData.transform(list(zip(one.x, one.y, strict=True)))
+            for (x, y), (end_x, end_y) in pairwise(corners):
+                steps = max(int(np.hypot(end_x - x, end_y - y) / LETTER), 1)
+                along = zip(np.linspace(x, end_x, steps), np.linspace(y, end_y, steps), strict=True)
+                boxes += [(a - 0.5, b - 0.5, a + 0.5, b + 0.5) for a, b in along]
+    return boxes
 
 
 def _free_place(x: float, y: float, width: float, taken: list[Box], edges: Box) -> Box | None:
