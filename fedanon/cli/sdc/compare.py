@@ -259,9 +259,9 @@ MAX_NAMED = 4
 
 def draw_comparison(rows: pd.DataFrame, risk: str, loss: str, path: Path, *, limit: float | None = None) -> None:
     """Draw all points, one line per method and variant, and the front; with ``limit`` also the choices within it."""
-    from fedanon.metrics import METRICS
     from fedanon.report.charts import MAJORITY, REFERENCE, Panel, Series, spans_decades
     from fedanon.report.drawing import write_plot
+    from fedanon.report.glossary import meaning
     from fedanon.sdc.pareto import choose, pareto_front
 
     known = rows.dropna(subset=[risk, loss])
@@ -287,8 +287,8 @@ def draw_comparison(rows: pd.DataFrame, risk: str, loss: str, path: Path, *, lim
     log = spans_decades([value for value in known[loss] if value > 0])
     panel = Panel(
         title="Risk against loss; towards the lower left is better",
-        x_label=f"loss: {METRICS[loss].title}",
-        y_label=f"risk: {METRICS[risk].title}",
+        x_label=f"information loss: {meaning(loss).title}",
+        y_label=f"risk: {meaning(risk).title}",
         series=tuple(drawn),
         x_log=log,
         large=True,
