@@ -66,7 +66,7 @@ def elbow_panel(dataset: str, column: str, printed: int) -> Panel:
     knee = Series(label="elbow, ours", style=1, x=(groups,), y=(curve[groups - 1],), form="points")
     theirs = Series(label="elbow, printed", style=2, x=(printed,), y=(curve[printed - 1],), form="points")
     return Panel(
-        title=f"{column} ({dataset}): {len(curve)} numbers of groups in {1000 * spent:.2g} ms",
+        title=f"{column}: 1 to {len(curve)} groups in {1000 * spent:.2g} ms",
         x_label="number of groups",
         y_label="distortion (sum of squares)",
         series=(ours, knee, theirs),

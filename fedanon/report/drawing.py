@@ -139,9 +139,10 @@ def _height(panel: Panel) -> float:
 
 
 def _looks(panels: Sequence[Panel]) -> dict[str, Style]:
-    """The style of every label; a level has no marker."""
+    """The style of every label; a level has no marker, and points have no line."""
     found = {one.label: (style(one.style), one.form) for panel in panels for one in panel.series}
-    return {label: replace(look, marker="") if form == "level" else look for label, (look, form) in found.items()}
+    without: dict[str, dict[str, Any]] = {"level": {"marker": ""}, "points": {"dash": "none"}}
+    return {label: replace(look, **without.get(form, {})) for label, (look, form) in found.items()}
 
 
 def _legend_columns(looks: dict[str, Style], width: float) -> int:
