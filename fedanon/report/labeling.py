@@ -9,8 +9,8 @@ import numpy as np
 
 from fedanon.report.charts import Panel, style
 
-#: half the side of a marker, and the size of a letter, in points
-MARKER, LETTER, SIZE = 3.0, 4.9, 8.0
+#: half the side of a marker, the width of a letter, its font size and the height of a line, in points
+MARKER, LETTER, SIZE, LINE = 3.0, 5.3, 8.0, 10.0
 #: from the point to the label: the nearest free place is taken
 DISTANCES = (4.0, 9.0, 15.0, 22.0)
 DIRECTIONS = ((1, 1), (1, -1), (-1, 1), (-1, -1), (0, 1), (0, -1), (1, 0), (-1, 0))
@@ -38,7 +38,7 @@ def label_points(axes: Any, panel: Panel) -> None:
         if not place:
             continue
         taken.append(place)
-        shift = (place[0] - x, place[1] - y + 1)
+        shift = (place[0] - x, place[1] - y + 2)
         axes.annotate(text, at, xytext=shift, textcoords="offset points", fontsize=SIZE, color=color)
 
 
@@ -59,8 +59,8 @@ def _free_place(x: float, y: float, width: float, taken: list[Box], edges: Box) 
     """The box nearest to a point that touches no other and stays within the axes."""
     for distance, (right, up) in product(DISTANCES, DIRECTIONS):
         left = x + right * distance - width * (1 - right) / 2
-        bottom = y + up * distance - SIZE * (1 - up) / 2
-        box = (left, bottom, left + width, bottom + SIZE)
+        bottom = y + up * distance - LINE * (1 - up) / 2
+        box = (left, bottom, left + width, bottom + LINE)
         inside = edges[0] <= box[0] and edges[1] <= box[1] and box[2] <= edges[2] and box[3] <= edges[3]
         if inside and not any(_overlap(box, other) for other in taken):
             return box
