@@ -45,8 +45,8 @@ def restore_cells(experiment: Experiment, folder: Path) -> None:
 def _from_tables(experiment: Experiment, folder: Path) -> dict[str, StoredCell]:
     try:
         found = read_results(folder)
-        with warnings.catch_warnings(action="ignore", category=FutureWarning):  # names that were current then
-            former = read_cells(found.manifest["config"], Path())
+        with warnings.catch_warnings(action="ignore", category=FutureWarning):  # it has the names of its time
+            former = [(_identity(cell), cell.coordinates) for cell in read_cells(found.manifest["config"], Path())]
     except (FedanonError, KeyError):
         return {}  # no results, or of a file that this version cannot read: all is computed anew
     wanted = {_identity(cell): cell.key for cell in experiment.cells}
@@ -55,8 +55,8 @@ def _from_tables(experiment: Experiment, folder: Path) -> dict[str, StoredCell]:
     seconds = float(found.manifest["cell_seconds"]) / max(int(found.manifest["finished"]), 1)
     codes, curves = _codes(found), _curves(found.curves)
     restored = {}
-    for cell in former:
-        key, at = wanted.get(_identity(cell)), _place(cell.coordinates, places)
+    for identity, coordinates in former:
+        key, at = wanted.get(identity), _place(coordinates, places)
         if key is not None and at in numbers:
             name, metrics = numbers[at]
             code = codes.get(name, UNRECORDED)
