@@ -138,12 +138,12 @@ def round_panels(grid: str, curve: str, points: dict[float, str]) -> list[Panel]
         series = []
         for label in ("original", *METHODS):
             own = curves[(curves["label"] == label) & (curves["k"].isna() | (curves["k"] == k))]
-            series.append(line(label, own["round"], own["value"]))
+            series += [line(label, own["round"], own["value"])] if len(own) else []
         for label in ("original", *METHODS[:4]):
             rows = theirs[(theirs["label"] == label) & (theirs["k"].isna() | (theirs["k"] == k))]
             known = {at: rows[rows["measure"] == metric]["published"] for at, metric in points.items()}
             values = {at: float(value.iloc[0]) for at, value in known.items() if len(value)}
-            series.append(published(label, list(values), list(values.values())))
+            series += [published(label, list(values), list(values.values()))] if values else []
         title = curve.replace("_client_mean", "").replace("_trained", ", nodes of the round").replace("_", "-")
         panels.append(Panel(title=f"k = {k}", x_label="round", y_label=title, series=tuple(series)))
     return panels
