@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fedanon.cli import options
-from fedanon.cli.audit import AuditFile, audited
+from fedanon.cli.experiment_run import choose_files, results_folder, run, status
 from fedanon.cli.output import console, print_json, print_lines, print_markdown, print_table
 from fedanon.errors import ConfigError
 from fedanon.fields import warn_renamed
@@ -18,20 +17,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from fedanon.harness.checking import ExperimentCheck
-    from fedanon.harness.experiment import Experiment
-    from fedanon.harness.runner import Run
 
 #: coordinates a label stands for
 HIDDEN = ("grid", "task", "method", "settings")
-#: exit code of what Ctrl-C ended, as shells have it
-INTERRUPTED = 130
-
 app = typer.Typer(help="Reproduce tables and figures: one TOML file, one command.", no_args_is_help=True)
+app.command()(run)
+app.command()(status)
 
-File = Annotated[Path, typer.Argument(help="The experiment (TOML).")]
-Folder = Annotated[
-    Path | None, typer.Option("--output", "-o", help="Folder of the results; results/NAME beside the file by default.")
-]
 Results = Annotated[Path, typer.Argument(help="A folder of results, or the experiment's TOML file.")]
 
 
@@ -42,12 +34,14 @@ def list_experiments(
 ) -> None:
     """The experiments of a folder: what they are, how many cells, how many are finished."""
     from fedanon.harness.experiment import read_experiment
+    from fedanon.harness.restoring import finished_cells
 
     rows = []
     for path in sorted(folder.glob("*.toml")):
         experiment = read_experiment(path)
-        finished, _ = _progress(experiment, _results_folder(path, None))
-        rows.append({"name": experiment.name, "title": experiment.title, "cells": _size(experiment), "done": finished})
+        cells = len({cell.key for cell in experiment.cells})
+        done = len(finished_cells(experiment, results_folder(path)))
+        rows.append({"name": experiment.name, "title": experiment.title, "cells": cells, "done": done})
     if as_json:
         print_json(rows)
         return
@@ -85,77 +79,6 @@ def new(
     parse_experiment(text, name=file.stem, folder=file.parent)
     atomic_write(file, text)
     console().print(f"Written: {file}. Next: fedanon experiment run {file}")
-
-
-@app.command()
-def run(
-    file: File,
-    output: Folder = None,
-    workers: Annotated[int | None, typer.Option(help="Processes; all cores by default.", min=1)] = None,
-    engine: Annotated[
-        str, typer.Option(help="processes (this machine) or ray (a cluster, by RAY_ADDRESS).")
-    ] = "processes",
-    fresh: Annotated[bool, typer.Option("--fresh", help="Compute again what is finished.")] = False,
-    audit: AuditFile = None,
-    as_json: options.Json = False,
-) -> None:
-    """Run an experiment. A killed run goes on where it stopped; a finished one is instant.
-
-    Ctrl-C ends running cells at once and writes the tables of those that are finished; the exit code is then 130.
-    """
-    from fedanon.harness.workers import stop_requests
-
-    if engine not in ("processes", "ray"):
-        raise ConfigError("--engine takes processes or ray.")
-    with stop_requests() as stopped:
-        from fedanon.harness.experiment import read_experiment  # takes a moment, in which Ctrl-C may come
-
-        experiment = read_experiment(file)
-        folder = _results_folder(file, output)
-        if folder.exists() and not folder.is_dir():
-            raise ConfigError(f"The folder of results {folder} is a file; name a folder.")
-        with audited(audit, "experiment run") as entry:
-            done = _run_with_progress(experiment, folder, workers=workers, engine=engine, fresh=fresh, stopped=stopped)
-            entry |= {"experiment": experiment.name, "folder": folder.name, "interrupted": done.interrupted}
-            entry |= {"computed": done.computed, "kept": done.kept, "failures": len(done.failures)}
-        if as_json:
-            print_json({"experiment": experiment.name, "folder": str(folder), **vars(done)})
-        if done.interrupted:
-            _tell_interrupted(experiment, folder, fresh=fresh)
-        elif not as_json:
-            _tell(done, folder)
-    if done.interrupted:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is written; one more Ctrl-C would only spoil the way out
-        raise typer.Exit(INTERRUPTED)
-    if done.failures and not done.computed and not done.kept:
-        raise typer.Exit(1)
-
-
-@app.command()
-def status(file: File, output: Folder = None, as_json: options.Json = False) -> None:
-    """How much of an experiment is finished, and what failed."""
-    from fedanon.errors import DataError
-    from fedanon.harness.experiment import read_experiment
-    from fedanon.harness.provenance import code_hash
-    from fedanon.harness.result_set import read_manifest
-
-    experiment = read_experiment(file)
-    folder = _results_folder(file, output)
-    finished, by_other_code = _progress(experiment, folder)
-    try:
-        failures = read_manifest(folder)["failures"]
-    except DataError:
-        failures = []
-    facts = {"experiment": experiment.name, "cells": _size(experiment), "finished": finished}
-    facts |= {"by_other_code": by_other_code, "code": code_hash(), "failures": failures}
-    if as_json:
-        print_json(facts)
-        return
-    out = console()
-    out.print(f"{experiment.name}: {finished} of {facts['cells']} cells finished.")
-    if by_other_code:
-        out.print(f"{by_other_code} of them were computed by other code than this; `run --fresh` computes them again.")
-    _list_failures(failures)
 
 
 @app.command()
@@ -262,19 +185,9 @@ def check(
     """Evaluate every finding and every published number on the stored results; code 4 if one does not hold."""
     from fedanon.harness.checking import check_experiment
     from fedanon.harness.experiment import read_experiment
-    from fedanon.harness.result_set import refresh_findings
 
-    chosen = sorted(folder.glob("*.toml")) if everything else files or []
-    if not chosen:
-        raise ConfigError("Name experiments (TOML), or give --all.")
-    checks = []
-    for file in chosen:
-        experiment, results = read_experiment(file), _results_folder(file, None)
-        if not results.exists() and everything:
-            continue  # one that is only run, such as that of the tests
-        checks.append(check_experiment(experiment, results))
-        if write:
-            refresh_findings(experiment, results)
+    chosen = choose_files(files, everything, folder)
+    checks = [check_experiment(read_experiment(file), results_folder(file), store=write) for file in chosen]
     if as_json:
         print_json([one.to_dict() for one in checks])
     else:
@@ -294,12 +207,12 @@ def summary(
 
     if name is not None:
         experiment = read_experiment(folder / f"{name}.toml")
-        found = check_experiment(experiment, _results_folder(folder / f"{name}.toml", None))
+        found = check_experiment(experiment, results_folder(folder / f"{name}.toml"))
         print_lines(f"- {text}" for text in [*(one.text for one in found.findings), *experiment.remarks])
         return
     rows = []
     for file in sorted(folder.glob("*.toml")):
-        experiment, results = read_experiment(file), _results_folder(file, None)
+        experiment, results = read_experiment(file), results_folder(file)
         if results.exists():
             found = check_experiment(experiment, results)
             met, judged = (sum(p.reproduced for p in found.published), sum(p.judged for p in found.published))
@@ -344,79 +257,8 @@ def _plain(frame: pd.DataFrame) -> list[list[Any]]:
     return rows
 
 
-def _results_folder(file: Path, output: Path | None) -> Path:
-    return output or file.parent / "results" / file.stem
-
-
 def _existing(results: Path) -> Path:
-    return _results_folder(results, None) if results.suffix == ".toml" else results
-
-
-def _size(experiment: Experiment) -> int:
-    return len({cell.key for cell in experiment.cells})
-
-
-def _progress(experiment: Experiment, folder: Path) -> tuple[int, int]:
-    """Numbers of finished cells, and of those that other code computed."""
-    from fedanon.harness.cells import CellStore
-    from fedanon.harness.provenance import code_hash
-
-    store = CellStore(folder)
-    found = [store.read(key) for key in {cell.key for cell in experiment.cells}]
-    codes = [stored.code for stored in found if stored is not None]
-    return len(codes), sum(code != code_hash() for code in codes)
-
-
-def _run_with_progress(experiment: Experiment, folder: Path, **how: Any) -> Run:
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    from fedanon.harness.runner import run as start
-
-    columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
-    with Progress(*columns, console=console(stderr=True), transient=True) as progress:
-        task = progress.add_task("starting", total=None)
-        total = _size(experiment)
-        finished = 0 if how["fresh"] else _progress(experiment, folder)[0]
-        progress.update(task, total=total, completed=finished)
-
-        def show_cell(cell: Any, result: Any) -> None:
-            progress.update(task, advance=1, description=f"{cell.describe()}{': ' * bool(result.error)}{result.error}")
-
-        return start(experiment, folder, on_cell=show_cell, **how)
-
-
-def _tell(done: Run, folder: Path) -> None:
-    from fedanon.harness.result_set import read_results
-
-    out = console()
-    out.print(
-        f"{done.computed} cells computed in {done.seconds:.0f} s, {done.kept} finished before, "
-        f"{len(done.failures)} failed, of {done.total}."
-    )
-    found = read_results(folder)
-    _list_failures(found.manifest["failures"])
-    judged = found.comparison["within"].dropna().astype(str) if len(found.comparison) else None
-    if judged is not None:
-        out.print(f"{(judged == 'True').sum()} of {len(judged)} published numbers agree within their tolerance.")
-    out.print(f"Results: {folder}. Next: fedanon experiment show {folder}; fedanon report {folder} -o report.html")
-
-
-def _tell_interrupted(experiment: Experiment, folder: Path, *, fresh: bool) -> None:
-    """One line for people; standard output may be read by a program."""
-    finished, _ = _progress(experiment, folder)
-    command = "the same command without --fresh" if fresh else "the same command"
-    typer.echo(
-        f"Interrupted: {finished} of {_size(experiment)} cells are finished and in the tables of {folder}; "
-        f"{command} goes on with the others.",
-        err=True,
-    )
-
-
-def _list_failures(failures: list[dict[str, Any]]) -> None:
-    for failure in failures[:20]:
-        console().print(f"Failed: {failure['what']}: {failure['reason']}")
-    if len(failures) > 20:
-        console().print(f"and {len(failures) - 20} more; all are in the manifest.")
+    return results_folder(results) if results.suffix == ".toml" else results
 
 
 def _only(frame: pd.DataFrame, column: str, *values: str | None) -> pd.DataFrame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from fedanon.harness.comparison import Published, with_published
 from fedanon.harness.experiment import Experiment
 from fedanon.harness.findings import Evaluated, evaluate_findings
 from fedanon.harness.provenance import code_hash
-from fedanon.harness.result_set import read_results
+from fedanon.harness.result_set import read_results, store_findings
 
 
 @dataclass(frozen=True)
@@ -48,8 +49,8 @@ class ExperimentCheck:
     published: tuple[PublishedCheck, ...] = ()
     cells: int = 0
     finished: int = 0
-    #: finished cells that other code than this computed; None where that was not recorded
-    stale: int | None = None
+    #: finished cells that other code than this computed
+    stale: int = 0
 
     @property
     def holds(self) -> bool:
@@ -69,8 +70,10 @@ class ExperimentCheck:
         }
 
 
-def check_experiment(experiment: Experiment, folder: Path) -> ExperimentCheck:
+def check_experiment(experiment: Experiment, folder: Path, *, store: bool = False) -> ExperimentCheck:
     """Evaluate every finding and every published number on the stored results of an experiment.
+
+    ``store`` writes what was found beside the results, as the experiment's file states it now.
 
     Raises
     ------
@@ -79,17 +82,24 @@ def check_experiment(experiment: Experiment, folder: Path) -> ExperimentCheck:
     """
     found = read_results(folder)
     comparison = with_published(found.results, experiment.published) if experiment.published else pd.DataFrame()
-    codes = found.manifest.get("cell_code")
-    stale = None if codes is None else sum(len(keys) for code, keys in codes.items() if code != code_hash())
+    evaluated = tuple(evaluate_findings(experiment.findings, found.results, comparison, experiment.baseline))
+    if store:
+        store_findings(experiment, found, comparison, evaluated)
     return ExperimentCheck(
         experiment.name,
-        tuple(evaluate_findings(experiment.findings, found.results, comparison, experiment.baseline)),
+        evaluated,
         tuple(check for entry in experiment.published for check in _judge(entry, comparison)),
         # by the manifest: the names of cells hold hashes of data that a reader may not have
         int(found.manifest["cells"]),
         int(found.manifest["finished"]),
-        stale,
+        count_stale(found.manifest),
     )
+
+
+def count_stale(manifest: Mapping[str, Any]) -> int:
+    """Finished cells that other code than this computed."""
+    current = int(manifest["code"].get(code_hash(), 0))
+    return max(int(manifest["finished"]) - current, 0)
 
 
 def _judge(published: Published, comparison: pd.DataFrame) -> list[PublishedCheck]:

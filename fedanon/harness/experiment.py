@@ -81,6 +81,16 @@ def parse_experiment(text: str, *, name: str, folder: Path) -> Experiment:
         raise ConfigError(f"Experiment {name}: {error}") from None
 
 
+def read_cells(text: str, folder: Path) -> list[Cell]:
+    """The cells alone that an experiment's text asks for."""
+    try:
+        content = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise DataError(f"The experiment is not TOML: {error}.") from None
+    defaults = content.get("defaults", {})
+    return [cell for grid in content.get("grid", []) for cell in expand({**defaults, **grid}, folder)]
+
+
 def _experiment(content: dict[str, Any], text: str, name: str, folder: Path) -> Experiment:
     remarks = content.get("remarks", content.pop("findings", []))  # sentences of a file of version 0.1
     unknown = sorted(set(content) - KEYS)

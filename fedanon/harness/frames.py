@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from fedanon.harness.cells import Cell
 from fedanon.harness.tasks.base import CellResult
+from fedanon.types import FloatArray
 
 #: coordinates every table shows; others are shown where they vary
 CORE = ("grid", "task", "dataset", "label", "method", "settings", "k", "model", "seed")
@@ -21,32 +23,36 @@ WITHIN = ("cell", "seed", "value", "round")
 
 def results_frame(finished: Iterable[tuple[Cell, CellResult]]) -> pd.DataFrame:
     """Columns: coordinates, cell, measure, value."""
-    return _frame(finished, lambda result: [{"measure": name, "value": v} for name, v in result.metrics.items()])
-
-
-def curves_frame(finished: Iterable[tuple[Cell, CellResult]]) -> pd.DataFrame:
-    """Columns: coordinates, cell, measure, round, value."""
-
-    def rows(result: CellResult) -> list[dict[str, Any]]:
-        curves = result.curves.items()
-        return [{"measure": name, "round": r, "value": v} for name, curve in curves for r, v in curve.items()]
-
-    return _frame(finished, rows)
-
-
-def _frame(
-    finished: Iterable[tuple[Cell, CellResult]], rows_of: Callable[[CellResult], list[dict[str, Any]]]
-) -> pd.DataFrame:
     finished = list(finished)
     shown = _shown_columns([cell.coordinates for cell, _ in finished])
     rows: list[dict[str, Any]] = []
     for cell, result in finished:
         place = {name: cell.coordinates.get(name) for name in shown} | {"cell": cell.key}
-        rows += [place | row for row in rows_of(result)]
+        rows += [place | {"measure": name, "value": value} for name, value in result.metrics.items()]
     frame = pd.DataFrame(rows)
     if "k" in frame:
         frame["k"] = frame["k"].astype("Int64")  # methods without k have none
     return frame
+
+
+def curves_frame(finished: Iterable[tuple[Cell, CellResult]]) -> pd.DataFrame:
+    """Columns: cell, measure, round, value; each cell once, and numbers cut to what a figure shows, to be small."""
+    once = {cell.key: result.curves for cell, result in finished}
+    rows = [
+        (key, name, number, value)
+        for key, curves in once.items()
+        for name, curve in curves.items()
+        for number, value in curve.items()
+    ]
+    frame = pd.DataFrame(rows, columns=["cell", "measure", "round", "value"])
+    kinds = {"cell": "category", "measure": "category", "round": "int32"}
+    return frame.astype(kinds).assign(value=_quantized(frame["value"].to_numpy(dtype=np.float64)))
+
+
+def _quantized(values: FloatArray) -> NDArray[np.float32]:
+    """Five significant digits."""
+    scale = 10.0 ** (4 - np.floor(np.log10(np.abs(np.where(values == 0, 1.0, values)))))
+    return (np.round(values * scale) / scale).astype(np.float32)
 
 
 def _shown_columns(places: list[dict[str, Any]]) -> list[str]:

@@ -1,7 +1,7 @@
 """A result set: tidy tables and a manifest in one folder. The same cells give the same bytes, whenever they ran.
 
 results.csv, results.parquet     one row per number
-curves.csv, curves.parquet       one row per number and round, where there are rounds
+curves.parquet                   numbers by cell, metric and round, where there are rounds; five significant digits
 comparison.csv                   published beside ours, where something is published
 manifest.json                    experiment, versions, data, machine, seeds, failures; timings are only here
 cells/                           the finished cells, from which a run goes on
@@ -13,7 +13,7 @@ import hashlib
 import io
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,13 +24,13 @@ from fedanon.errors import DataError
 from fedanon.harness.cells import Cell, CellStore, StoredCell
 from fedanon.harness.comparison import with_published
 from fedanon.harness.experiment import Experiment
-from fedanon.harness.findings import evaluate_findings
+from fedanon.harness.findings import Evaluated, evaluate_findings
 from fedanon.harness.frames import curves_frame, results_frame
 from fedanon.harness.provenance import code_hash, machine, versions
 from fedanon.io.atomic import atomic_write
 
 MANIFEST = "manifest.json"
-TABLES = ("results", "curves", "comparison")
+CURVES = "curves.parquet"
 
 
 @dataclass(frozen=True)
@@ -62,9 +62,8 @@ def read_results(folder: Path) -> ResultSet:
     """Read a result set; curves and comparison are empty where there are none."""
     manifest = read_manifest(folder)
     try:
-        results, curves, comparison = (
-            _read_csv(folder / f"{name}.csv") for name in ("results", "curves", "comparison")
-        )
+        results, comparison = (_read_csv(folder / f"{name}.csv") for name in ("results", "comparison"))
+        curves = _read_curves(folder / CURVES, results)
     except (OSError, ValueError):
         raise DataError(f"The folder {folder} holds no result set; run the experiment first.") from None
     return ResultSet(folder, results, curves, comparison, manifest)
@@ -81,31 +80,27 @@ def write_results(
     stored = [(cell, store.read(cell.key)) for cell in experiment.cells]
     finished = [(cell, found) for cell, found in stored if found is not None]
     found_results = [(cell, found.result) for cell, found in finished]
-    results, curves = results_frame(found_results), curves_frame(found_results)
+    results = results_frame(found_results)
     folder.mkdir(parents=True, exist_ok=True)
-    _write_table(folder, "results", results)
-    _write_table(folder, "curves", curves)
+    _write_csv(folder / "results.csv", results)
+    _write_parquet(folder / "results.parquet", results)
+    _write_parquet(folder / CURVES, curves_frame(found_results), compression="zstd", use_byte_stream_split=["value"])
     comparison = with_published(results, experiment.published) if len(results) else pd.DataFrame()
     _write_csv(folder / "comparison.csv", comparison)
     manifest = _manifest(experiment, finished, failures) | {"run": run or _earlier_run(folder)}
-    manifest["findings"] = said_by(experiment, results, comparison)
+    evaluated = evaluate_findings(experiment.findings, results, comparison, experiment.baseline)
+    manifest["findings"] = [one.to_dict() for one in evaluated]
     atomic_write(folder / MANIFEST, json.dumps(manifest, indent=2) + "\n")
 
 
-def said_by(experiment: Experiment, results: pd.DataFrame, comparison: pd.DataFrame) -> list[dict[str, Any]]:
-    """The findings of an experiment with the numbers of its results."""
-    found = evaluate_findings(experiment.findings, results, comparison, experiment.baseline)
-    return [one.to_dict() for one in found]
-
-
-def refresh_findings(experiment: Experiment, folder: Path) -> None:
+def store_findings(
+    experiment: Experiment, found: ResultSet, comparison: pd.DataFrame, evaluated: Iterable[Evaluated]
+) -> None:
     """State and compare stored results as the experiment's file does now; the cells, and what ran them, stay."""
-    found = read_results(folder)
-    comparison = with_published(found.results, experiment.published) if len(found.results) else pd.DataFrame()
-    _write_csv(folder / "comparison.csv", comparison)
-    said = {"findings": said_by(experiment, found.results, comparison), "remarks": list(experiment.remarks)}
+    _write_csv(found.folder / "comparison.csv", comparison)
+    said = {"findings": [one.to_dict() for one in evaluated], "remarks": list(experiment.remarks)}
     names = {"title": experiment.title, "about": experiment.about, "baseline": experiment.baseline}
-    atomic_write(folder / MANIFEST, json.dumps(found.manifest | names | said, indent=2) + "\n")
+    atomic_write(found.folder / MANIFEST, json.dumps(found.manifest | names | said, indent=2) + "\n")
 
 
 def _earlier_run(folder: Path) -> dict[str, Any]:
@@ -119,7 +114,7 @@ def _manifest(
     experiment: Experiment, finished: list[tuple[Cell, StoredCell]], failures: Mapping[str, str]
 ) -> dict[str, Any]:
     cells = {cell.key: cell for cell in experiment.cells}
-    codes = Counter(found.code for _, found in finished)
+    codes = Counter({cell.key: found.code for cell, found in finished}.values())
     data: dict[str, str] = {}
     for cell in experiment.cells:
         data |= cell.task.data_hashes()
@@ -148,19 +143,27 @@ def _manifest(
     }
 
 
-def _write_table(folder: Path, name: str, frame: pd.DataFrame) -> None:
-    """CSV for people and diffs, Parquet for programs; a table without rows leaves no file of an earlier run behind."""
-    _write_csv(folder / f"{name}.csv", frame)
-    parquet = folder / f"{name}.parquet"
+def _write_parquet(path: Path, frame: pd.DataFrame, **how: Any) -> None:
+    """Write a table for programs; one without rows leaves no file of an earlier run behind."""
     if not len(frame):
-        parquet.unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
         return
     buffer = io.BytesIO()
-    frame.to_parquet(buffer, index=False)
-    atomic_write(parquet, buffer.getvalue())
+    frame.to_parquet(buffer, index=False, **how)
+    atomic_write(path, buffer.getvalue())
+
+
+def _read_curves(path: Path, results: pd.DataFrame) -> pd.DataFrame:
+    """The curves with the coordinates of their cells, which the table of results holds."""
+    if not path.exists():
+        return pd.DataFrame()
+    places = results.drop(columns=["measure", "value"]).drop_duplicates()
+    curves = pd.read_parquet(path).astype({"cell": str, "measure": str, "value": "float64"})
+    return places.merge(curves, on="cell", how="inner")
 
 
 def _write_csv(path: Path, frame: pd.DataFrame) -> None:
+    """Write a table for people and diffs."""
     if not len(frame):
         path.unlink(missing_ok=True)
         return

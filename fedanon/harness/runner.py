@@ -15,6 +15,7 @@ from typing import Literal
 from fedanon.harness.cells import Cell, CellStore, StoredCell
 from fedanon.harness.experiment import Experiment
 from fedanon.harness.provenance import code_hash
+from fedanon.harness.restoring import finished_cells, restore_cells
 from fedanon.harness.result_set import write_results
 from fedanon.harness.tasks.base import CellResult
 from fedanon.harness.workers import Done, Stopped, never, over_processes, over_ray
@@ -50,6 +51,7 @@ def run(
     workers: int | None = None,
     engine: Engine = "processes",
     fresh: bool = False,
+    stale: bool = False,
     on_cell: OnCell | None = None,
     stopped: Stopped = never,
 ) -> Run:
@@ -62,13 +64,16 @@ def run(
     workers : number of processes; all cores by default.
     engine : processes of this machine, or Ray.
     fresh : compute again what is finished.
+    stale : compute again what other code than this computed.
     on_cell : called after every cell.
     stopped : asked again and again whether to end; running cells are then ended at once, and the finished ones written.
     """
     start = time.perf_counter()
     store = CellStore(folder)
     cells = {cell.key: cell for cell in experiment.cells}  # the same cell in two grids is computed once
-    missing = [key for key in cells if fresh or store.read(key) is None]
+    restore_cells(experiment, folder)
+    kept = kept_cells(experiment, folder, fresh=fresh, stale=stale)
+    missing = [key for key in cells if key not in kept]
     done = Run(total=len(cells), kept=len(cells) - len(missing))
     workers = workers or os.cpu_count() or 1
     over = over_processes if engine == "processes" else over_ray
@@ -85,3 +90,9 @@ def run(
     facts = {"seconds": round(done.seconds, 1), "computed": done.computed, "workers": workers, "engine": engine}
     write_results(experiment, folder, done.failures, facts if done.computed else None)
     return done
+
+
+def kept_cells(experiment: Experiment, folder: Path, *, fresh: bool = False, stale: bool = False) -> set[str]:
+    """The keys of the finished cells that a run does not compute again."""
+    finished = {} if fresh else finished_cells(experiment, folder)
+    return {key for key, cell in finished.items() if not stale or cell.code == code_hash()}

@@ -126,6 +126,7 @@ class Rounds:
         self._before_round = before_round
         self._suspicion = Suspicion()
         self._rounds: list[RoundScores] = []
+        self._chosen: list[int] = []
         self._budget = TrainingBudget.for_run(settings, len(participants.facts), checkpoints)
         self._model = self._make_aggregator()
 
@@ -196,7 +197,7 @@ class Rounds:
     # ---- training -------------------------------------------------------------------------------
 
     def _train(self, number: int) -> None:
-        chosen = self._choose(number)
+        chosen = self._chosen = self._choose(number)
         replies = self._transport.train(number, chosen, self._model)
         accepted = self._accept(number, replies)
         needed = max(min(1, len(chosen)), int(np.ceil(self.settings.min_replies * len(chosen))))
@@ -277,6 +278,7 @@ class Rounds:
         """Means of the scores of nodes, and scores of the sum of their histograms, where they send some."""
         allowed = evaluation_scores(self._participants.outcome)
         scores: list[tuple[dict[str, float], int]] = []
+        trained: list[tuple[dict[str, float], int]] = []
         histograms: list[CountArray] = []
         people = 0
         for reply in self._transport.evaluate(number, self._participants.nodes, self._model):
@@ -292,9 +294,16 @@ class Rounds:
                 single = {name: value for name, value in found.items() if name not in (HISTOGRAM, MASKED)}
                 refuse_partial(single, self._participants.outcome)
                 scores.append((check_scores(single, allowed), weight))
+                trained += scores[-1:] if reply.node in self._chosen else []
             except UpdateRejectedError as error:
                 self._participants.reject(number, reply.node, str(error))
-        return mean_scores(scores) | pooled_scores(histograms, people)
+        return mean_scores(scores) | self._scores_of_trained(trained) | pooled_scores(histograms, people)
+
+    def _scores_of_trained(self, trained: Sequence[tuple[Mapping[str, float], int]]) -> dict[str, float]:
+        """What the thesis's code plots where some nodes train: the scores of those of the round alone."""
+        if self.settings.protocol != "as_published" or len(self._chosen) == len(self._participants.nodes):
+            return {}
+        return {f"{name}_trained": value for name, value in mean_scores(trained).items()}
 
 
 def mean_scores(scores: Sequence[tuple[Mapping[str, float], int]]) -> dict[str, float]:

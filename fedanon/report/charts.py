@@ -33,7 +33,8 @@ class Series:
     x, y : the points; none of an entry that is in the legend alone.
     low, high : ends of the interval around every y; empty if there is none.
     texts : labels of the points, such as k.
-    form : a line with markers, a line in a band, markers alone, bars from 0, or a level across the panel (y[0]).
+    form : a line with markers, a line in a band, markers alone, bars from 0, or a level across the panel (y[0], with a
+        band if there is an interval).
     dash : of the line, a number of DASHES; 0 is that of the style.
     """
 
@@ -59,6 +60,7 @@ class Panel:
     x_ticks, y_ticks : positions with labels; chosen by the scale if empty.
     x_log, y_log : logarithmic axes.
     y_zero : the y axis starts at 0.
+    y_span : the y axis covers at least this much, so that a small difference looks small.
     diagonal : with the line y = x.
     intervals_across : ``low`` and ``high`` are ends of x, not of y.
     small : as small as a line of text or two, without a y axis: one of many, to be seen at a glance.
@@ -76,6 +78,7 @@ class Panel:
     y_log: bool = False
     x_zero: bool = False
     y_zero: bool = False
+    y_span: float = 0.0
     diagonal: bool = False
     intervals_across: bool = False
     small: bool = False

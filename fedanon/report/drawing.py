@@ -8,6 +8,7 @@ import re
 import textwrap
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from fedanon.errors import ConfigError
 from fedanon.io.atomic import atomic_write
 from fedanon.report.charts import FAINT, INK, Panel, Series, Style, style, style_of, variables
 from fedanon.report.document import Figure
+from fedanon.report.labeling import label_points
 
 PANEL, SMALL_PANEL, LARGE_PANEL = (3.8, 2.75), (2.1, 0.95), (7.6, 4.6)
 #: panels per row in a file
@@ -115,6 +117,10 @@ def _figure_of(panels: Sequence[Panel], *, titled: bool, most: int = ACROSS) -> 
         _draw_panel(place, panel, titled=titled)
     for unused in axes[len(panels) :]:
         unused.set_axis_off()
+    if any(one.texts for panel in panels for one in panel.series):
+        canvas.draw_without_rendering()  # sizes are known only now
+        for panel, place in zip(panels, axes, strict=False):
+            label_points(place, panel)
     if len(looks) > 1:
         handles = [_handle(look) for look in looks.values()]
         canvas.legend(handles, [_short(label) for label in looks], loc="outside lower center", ncols=columns)
@@ -133,7 +139,12 @@ def _height(panel: Panel) -> float:
 
 
 def _looks(panels: Sequence[Panel]) -> dict[str, Style]:
-    return {one.label: style(one.style) if one.x else style_of(one) for panel in panels for one in panel.series}
+    """The style of every label; a level has no marker, and points have no line."""
+    found = {
+        one.label: (style(one.style) if one.x else style_of(one), one.form) for panel in panels for one in panel.series
+    }
+    without: dict[str, dict[str, Any]] = {"level": {"marker": ""}, "points": {"dash": "none"}}
+    return {label: replace(look, **without.get(form, {})) for label, (look, form) in found.items()}
 
 
 def _legend_columns(looks: dict[str, Style], width: float) -> int:
@@ -169,6 +180,10 @@ def _draw_panel(axes: Any, panel: Panel, *, titled: bool) -> None:
         axes.set_xlim(left=0)
     if panel.y_zero and not panel.y_log:
         axes.set_ylim(bottom=0)
+    if panel.y_span:
+        low, high = axes.get_ylim()
+        room = max(panel.y_span - (high - low), 0) / 2
+        axes.set_ylim(low - room, high + room)
     if panel.y_ticks:  # labeled lines, the first on top
         axes.set_ylim(len(panel.y_ticks) - 0.5, -0.5)
     if panel.small:
@@ -187,6 +202,8 @@ def _draw_series(axes: Any, one: Series, *, across: bool) -> None:
     look = style_of(one)
     if one.form == "level":
         axes.axhline(one.y[0], color=look.color, linestyle=look.dash, linewidth=1.4)
+        if one.low:
+            axes.axhspan(one.low[0], one.high[0], color=look.color, alpha=0.11, linewidth=0)
         return
     if one.form == "bars":
         axes.bar(one.x, one.y, color=look.color, width=0.8)
@@ -202,8 +219,6 @@ def _draw_series(axes: Any, one: Series, *, across: bool) -> None:
     elif one.low:
         draw = axes.hlines if across else axes.vlines
         draw(one.y if across else one.x, one.low, one.high, color=look.color, linewidth=1.3, alpha=0.75)
-    for text, x, y in zip(one.texts, one.x, one.y, strict=False):
-        axes.annotate(text, (x, y), xytext=(4, 3), textcoords="offset points", fontsize=8, color=look.color)
 
 
 def _scale(axes: Any, which: str, logged: Sequence[float], ticks: tuple[tuple[float, str], ...], longest: int) -> None:

@@ -15,6 +15,8 @@ from fedanon.report.figure_parts import Styles, axis, floats, make_figure, n_poi
 from fedanon.report.glossary import meaning
 from fedanon.report.grouping import LABELING, LOSS, RANKING, RISK, first_of, of_releases, panels_of, several
 
+#: scores by round beside the ranking and the accuracy; the last two are what the thesis plots of some nodes per round
+BY_ROUND = ("accuracy", "log_loss", "accuracy_trained", "auc_client_mean_trained")
 #: fewest seeds for which a figure shows intervals; with two, Student's t makes them useless
 MIN_SEEDS = 3
 
@@ -31,7 +33,7 @@ def figures_of(name: str, frame: pd.DataFrame, curves: pd.DataFrame, styles: Sty
     found = [make_figure(f"{name}-trade-off", "The trade-off", caption, pairs)]
     found += [loss_and_requirement(name, frame, styles), costs(name, frame, styles), loss_and_time(name, frame, styles)]
     if len(curves):
-        found += [convergence(name, curves, styles)]
+        found += convergence(name, curves, styles)
     return [figure for figure in found if figure is not None]
 
 
@@ -168,16 +170,27 @@ def _intervals(table: pd.DataFrame) -> dict[str, Any]:
 # ---- scores of a federation, round by round ------------------------------------------------------
 
 
-def convergence(name: str, curves: pd.DataFrame, styles: Styles) -> Figure | None:
-    """Show scores by round, one panel per group and k; None without rounds to compare."""
-    metric = first_of(curves, (*RANKING, *LABELING)) or str(curves["measure"].iloc[0])
+def convergence(name: str, curves: pd.DataFrame, styles: Styles) -> list[Figure]:
+    """Show scores by round, one figure per score with one panel per group and k; none without rounds to compare.
+
+    The scores are a ranking, accuracy and log-loss; as published, also those of the nodes that trained in a round.
+    """
+    known = set(curves["measure"])
+    first = first_of(curves, (*RANKING, *LABELING)) or str(curves["measure"].iloc[0])
+    metrics = dict.fromkeys([first, *(metric for metric in BY_ROUND if metric in known)])
+    figures = [_convergence_of(metric, name, curves, styles) for metric in metrics]
+    return [figure for figure in figures if figure is not None]
+
+
+def _convergence_of(metric: str, name: str, curves: pd.DataFrame, styles: Styles) -> Figure | None:
     panels = []
     for title, part in panels_of(curves[curves["measure"] == metric]):
         for k, lines in _by_k(part):
             where = ", ".join(filter(None, [title, k]))
             panels.append(_rounds_panel(where, metric, lines, styles))
     caption = "One line per method: the mean over seeds, in a band from the lowest to the highest. The axis is cut."
-    return make_figure(f"{name}-convergence", "Convergence", caption, [p for p in panels if len(p.series[0].x) > 1])
+    panels = [panel for panel in panels if len(panel.series[0].x) > 1]
+    return make_figure(f"{name}-convergence-{metric}", f"Convergence: {meaning(metric).title}", caption, panels)
 
 
 def _by_k(frame: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
@@ -216,18 +229,27 @@ def loss_and_requirement(name: str, frame: pd.DataFrame, styles: Styles) -> Figu
         for title, part in panels_of(at_k.drop(columns="place")):
             where = ", ".join(filter(None, [title, f"k = {k}"]))
             panels.append(_requirement_panel(panel_title(loss, where), at_k.loc[part.index], order, styles))
-    caption = "One line per method; means over seeds. Requirements are in the order of the experiment."
+    caption = "One marker per method; means over seeds. Requirements are in the order of the experiment."
     return make_figure(f"{name}-requirements", "What each requirement costs", caption, panels)
 
 
 def _requirement_panel(title: str, frame: pd.DataFrame, order: dict[str, float], styles: Styles) -> Panel:
+    """Markers side by side: requirements have no order that a line could follow."""
     means = frame.groupby(["series", "place"], sort=False)["value"].mean().reset_index().sort_values("place")
+    names = list(dict.fromkeys(means["series"]))
+    means["place"] += means["series"].map(lambda name: 0.12 * (names.index(name) - (len(names) - 1) / 2))
     return Panel(
         title=title,
         x_label="required beyond k",
         y_label=remark(cut=False),
         series=tuple(
-            Series(label=str(series), style=styles[str(series)], x=floats(part["place"]), y=floats(part["value"]))
+            Series(
+                label=str(series),
+                style=styles[str(series)],
+                x=floats(part["place"]),
+                y=floats(part["value"]),
+                form="points",
+            )
             for series, part in means.groupby("series", sort=False)
         ),
         x_ticks=tuple((place, _short(text)) for text, place in order.items()),

@@ -50,6 +50,16 @@ _LOSS_AND_RISK = {
         "are matched as well as possible. Guessed rows match many cells, too: compare it with those guessed.",
         "lower",
     ),
+    "dld": Meaning(
+        "Records linked by their numbers (DLD)",
+        "Share of the released records whose nearest original, by standardized numbers, is their own.",
+        "lower",
+    ),
+    "il2": Meaning(
+        "Mean deviation of numbers (IL2)",
+        "How far published numbers are from the original ones, in units of 1.41 standard deviations of their column.",
+        "lower",
+    ),
     "suppressed_share": Meaning("Suppressed rows", "Share of people about whom nothing is published.", "lower"),
 }
 
@@ -120,6 +130,13 @@ _SUFFIXES = (
         "last {0} rounds",
         "Mean over the evaluated rounds among the last {0}, since single rounds fluctuate.",
     ),
+    (
+        r"_trained$",
+        "nodes of the round",
+        "Of the nodes that trained in the round alone, as the thesis plots it.",
+    ),
+    (r"_first$", "first round", "After the first round."),
+    (r"_swing$", "swing", "Standard deviation from round to round over the last 20 rounds."),
     (r"_recoded$", "recoded rows", "On test rows generalized like the training rows, instead of raw ones."),
     (r"_holdout$", "holdout", "On rows that no node has and that no choice was based on, scored once at the end."),
 )

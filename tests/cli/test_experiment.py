@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -87,3 +88,25 @@ def test_what_results_do_not_hold_is_named(run: Run, file: Path) -> None:
     run("experiment", "run", file, "--workers", "1")
     assert "no metric color" in run("experiment", "show", file, "--metrics", "color").err
     assert "no grid h" in run("experiment", "show", file, "--grid", "h").err
+
+
+def test_stale_cells_of_all_experiments_are_run_again(run: Run, file: Path) -> None:
+    everything = ("--all", "--folder", file.parent)
+    run("experiment", "run", file, "--workers", "1")
+    manifest = file.parent / "results" / "two" / "manifest.json"
+    (code,) = json.loads(manifest.read_text(encoding="utf-8"))["code"]
+    assert "1 cells to compute" in run("experiment", "status", *everything).out  # the one that fails
+    for cell in (file.parent / "results" / "two" / "cells").iterdir():
+        cell.write_text(cell.read_text(encoding="utf-8").replace(code, "other"), encoding="utf-8")
+    (plan,) = run("experiment", "status", *everything, "--json").json
+    assert (plan["finished"], plan["stale"], plan["left"]) == (6, 6, 7)
+    assert "6 of them were computed by other code" in run("experiment", "status", file).out
+    done = run("experiment", "run", *everything, "--stale", "--workers", "1")
+    assert "[1 of 1] two: 7 cells; left in all: 7 cells" in done.err
+    assert "6 cells computed" in done.out
+    assert run("experiment", "status", *everything, "--json").json[0]["stale"] == 0
+
+
+def test_one_folder_of_output_takes_one_experiment(run: Run, file: Path) -> None:
+    outcome = run("experiment", "run", file, file, "-o", file.parent / "out")
+    assert (outcome.code, "--output names the folder of one" in outcome.err) == (2, True)

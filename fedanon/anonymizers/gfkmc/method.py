@@ -41,8 +41,13 @@ class WeightedClustering(KAnonymizer):
         """Whether to do as the thesis's code does: raw numbers, ordinal ranks, candidates ordered once, truncation."""
         return False
 
+    @property
+    def follows_thesis_text(self) -> bool:
+        """Whether to do as algorithms 4.3, 4.4 and 4.6 are printed: beta of the table, ordered once, random order."""
+        return False
+
     def cluster(
-        self, columns: Columns, coarse: list[CoarseColumn], values: AnyArray, rows: Groups, rng: Rng
+        self, columns: Columns, coarse: list[CoarseColumn], values: AnyArray, rows: Groups, table_size: int, rng: Rng
     ) -> tuple[AnyArray, AnyArray]:
         """Cluster rows, given by their coarse ``values`` and their groups of equal rows.
 
@@ -52,11 +57,13 @@ class WeightedClustering(KAnonymizer):
 
         values = values[rows.first_rows]
         weights = record_weights(columns, coarse, values, rows.sizes, ordinal=self.follows_thesis_code)
-        outlier = self._outliers(weights, rows.sizes)
+        outlier = self._outliers(weights, rows.sizes, table_size)
         inliers, outliers = np.flatnonzero(~outlier), np.flatnonzero(outlier)
         if rows.sizes[inliers].sum() < self.k:
             return rows.labels.copy(), rows.first_rows  # too few to form a cluster: the repair merges them
-        if self.follows_thesis_code:
+        if self.follows_thesis_text:
+            inliers = rng.permutation(inliers)  # what is left of them then joins in random order
+        if self.follows_thesis_code or self.follows_thesis_text:
             outliers = rng.permutation(outliers)
         moves, seeds = weighted_clusters(
             span_table(columns),
@@ -69,7 +76,7 @@ class WeightedClustering(KAnonymizer):
             self.k,
             int(rng.integers(len(inliers))),
             (self.farthest or ("max_max" if self.follows_thesis_code else "max_min")) == "max_max",
-            self.follows_thesis_code,
+            self.follows_thesis_code or self.follows_thesis_text,
             self.follows_thesis_code,
         )
         moves = moves[np.argsort(moves[:, 0], kind="stable")]
@@ -84,13 +91,15 @@ class WeightedClustering(KAnonymizer):
         numeric = spans.scale > 0
         return spans._replace(scale=np.where(numeric, 1.0 / max(int(numeric.sum()), 1), 0.0), cap=np.inf)
 
-    def _outliers(self, weights: AnyArray, sizes: AnyArray) -> BoolArray:
-        """The groups of highest weight that together hold at most the outlier share of the records.
+    def _outliers(self, weights: AnyArray, sizes: AnyArray, table_size: int) -> BoolArray:
+        """The groups of highest weight that together hold at most the outlier share of the records to be clustered.
 
-        The thesis's code counts groups, and takes every group that reaches the weight of that many records.
+        The thesis sets aside every group that reaches the weight of the beta-th record: beta is the share of all
+        records of the table in its text, of the groups to be clustered in its code.
         """
-        if self.follows_thesis_code:
-            beta = int(self.outlier_share * len(weights))
+        if self.follows_thesis_code or self.follows_thesis_text:
+            of = len(weights) if self.follows_thesis_code else table_size
+            beta = min(int(self.outlier_share * of), int(sizes.sum()))
             return weights >= -np.sort(-np.repeat(weights, sizes))[beta - 1] if beta else np.zeros(len(weights), bool)
         heavy_first = np.argsort(-weights, kind="stable")
         outlier = np.zeros(len(weights), dtype=bool)
@@ -103,9 +112,11 @@ class WeightedClustering(KAnonymizer):
 class Gfkmc(WeightedClustering):
     """Generalize first (DAS and parent nodes), then cluster the rows that are still rarer than k.
 
-    Profiles: ``default`` publishes intervals and lowest common ancestors, so every cell is true; ``paper`` follows the
-    thesis's text and publishes the seed record; ``thesis`` follows the thesis's code (raw numbers, ordinal ranks,
-    max-max seeds). All rules but ``lca`` publish some values that are not true: see `truthfulness`.
+    Profiles: ``default`` publishes intervals and lowest common ancestors, so every cell is true; ``paper`` follows
+    algorithms 4.2 to 4.6 as the thesis prints them and publishes the seed record (the line of 4.5 that chooses the next
+    seed is missing there: it is the one farthest from its nearest cluster); ``thesis`` follows the thesis's code (raw
+    numbers, ordinal ranks, max-max seeds). All rules but ``lca`` publish some values that are not true: see
+    `truthfulness`.
     """
 
     name = "gfkmc"
@@ -130,6 +141,11 @@ class Gfkmc(WeightedClustering):
         return self.profile == "thesis"
 
     @property
+    def follows_thesis_text(self) -> bool:
+        """The paper profile."""
+        return self.profile == "paper"
+
+    @property
     def _rule(self) -> Publish:
         return self.publish or ("lca" if self.profile == "default" else "centroid")
 
@@ -143,7 +159,7 @@ class Gfkmc(WeightedClustering):
         labels, shown = np.full(len(table), -1, dtype=np.int64), np.empty(0, dtype=np.int64)
         if rest.size:
             ordered = self._largest_first(equal, rest)
-            labels[rest], seeds = self.cluster(table.columns, coarse, values[rest], ordered, rng)
+            labels[rest], seeds = self.cluster(table.columns, coarse, values[rest], ordered, len(table), rng)
             shown = rest[seeds]
         labels = np.where(labels < 0, (np.cumsum(final) - 1 + len(shown))[equal.labels], labels)
         shown = np.concatenate([shown, equal.first_rows[final]])
@@ -195,7 +211,7 @@ class Wkmca(WeightedClustering):
         single[table.distinct.order] = np.arange(len(table))
         coarse = coarse_columns(table, das=False, parents=False)
         values = np.column_stack([c.of_code[table.codes[:, i]] for i, c in enumerate(coarse)])
-        labels, _ = self.cluster(table.columns, coarse, values, Groups(single, len(table)), rng)
+        labels, _ = self.cluster(table.columns, coarse, values, Groups(single, len(table)), len(table), rng)
         return labels
 
 

@@ -259,9 +259,9 @@ def draw_comparison(rows: pd.DataFrame, risk: str, loss: str, path: Path, *, lim
 
     Colors and markers tell methods apart, dashes their variants.
     """
-    from fedanon.metrics import METRICS
     from fedanon.report.charts import LINE, MAJORITY, REFERENCE, Panel, Series, spans_decades
     from fedanon.report.drawing import write_plot
+    from fedanon.report.glossary import meaning
     from fedanon.sdc.pareto import choose, pareto_front
     from fedanon.sdc.sweeps import VARIANTS
 
@@ -289,8 +289,8 @@ def draw_comparison(rows: pd.DataFrame, risk: str, loss: str, path: Path, *, lim
     log = spans_decades([value for value in known[loss] if value > 0])
     panel = Panel(
         title="Risk against loss; towards the lower left is better",
-        x_label=f"loss: {METRICS[loss].title}",
-        y_label=f"risk: {METRICS[risk].title}",
+        x_label=f"information loss: {meaning(loss).title}",
+        y_label=f"risk: {meaning(risk).title}",
         series=tuple(drawn),
         x_log=log,
         large=True,

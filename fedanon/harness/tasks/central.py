@@ -36,11 +36,17 @@ class CentralTask(MethodTask):
 
     model: str = parameter("xgb", help=f"classifier: {', '.join(CLASSIFIERS)}")
     protocol: Literal["corrected", "as_published"] = parameter("corrected", help="fair, or as the thesis's code")
+    training_order: Literal["file", "shuffled"] = parameter(
+        "file", help="order of the training rows, by which k-NN chooses among equal ones", optional=True
+    )
 
     def run(self) -> CellResult:
         """Accuracy, precision, recall and F1, plain and as means over both classes."""
         parts = self._as_published() if self.protocol == "as_published" else self._corrected()
         train_features, train_target, test_features, test_target = parts
+        if self.training_order == "shuffled":
+            order = np.random.default_rng([self.seed, *b"order"]).permutation(len(train_target))
+            train_features, train_target = train_features[order], train_target[order]
         labels, probability = fit_predict(self.model, train_features, train_target, test_features)
         scores = classification_scores(test_target, labels, probability)
         return CellResult(scores | {"majority_share": majority_share(data_of(self))})

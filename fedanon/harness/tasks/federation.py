@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, fields
+from statistics import fmean, pstdev
 from typing import Any, ClassVar
 
 from fedanon.errors import ConfigError
@@ -57,7 +58,12 @@ class FederationTask(MethodTask, RunSettings):
         curves = _curves(result.pop("rounds"))
         reported = {name: value for name, value in result.items() if name not in ("seconds", "linkage")}
         metrics = {name: float(value) for name, value in reported.items() if _is_number(value)}
-        metrics |= {f"{name}_last{LAST}": _mean_of_last(curve, self.rounds) for name, curve in curves.items()}
+        last = {name: _last(curve, self.rounds) for name, curve in curves.items()}
+        metrics |= {f"{name}_last{LAST}": fmean(values) for name, values in last.items()}
+        if self.protocol == "as_published":
+            # where the published curves begin, and how much they swing
+            metrics |= {f"{name}_first": curve[min(curve)] for name, curve in curves.items()}
+            metrics |= {f"{name}_swing": pstdev(values) for name, values in last.items()}
         agreed = result.get("joint", {})
         metrics |= {name: float(agreed[name]) for name in AGREED if name in agreed}
         metrics |= _details(result)
@@ -122,9 +128,8 @@ def _curves(rounds: list[dict[str, Any]]) -> dict[str, dict[int, float]]:
     return {name: {r["round"]: float(r[name]) for r in rounds if name in r} for name in names}
 
 
-def _mean_of_last(curve: dict[int, float], rounds: int) -> float:
-    last = [value for number, value in curve.items() if number > rounds - LAST]
-    return sum(last) / len(last)
+def _last(curve: dict[int, float], rounds: int) -> list[float]:
+    return [value for number, value in curve.items() if number > rounds - LAST]
 
 
 @TASKS.register("malicious")

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fedanon.federated.sources import data_of, whole_table
+from fedanon.federated.sources import data_of, partition_rows, whole_table
 from fedanon.fields import parameter
 from fedanon.harness.tasks import TASKS
 from fedanon.harness.tasks.base import CellResult, MethodTask
@@ -23,7 +23,8 @@ from fedanon.types import IndexArray
 class HospitalsTask(MethodTask):
     """Homogeneity and composition over the releases of a federation, without training.
 
-    The rows are dealt out at random; the share ``second`` of them is also at another hospital. ``homogeneity`` is the
+    The rows are dealt out at random, or lie where a column says; the share ``second`` of them is also at another
+    hospital. ``homogeneity`` is the
     share of the published rows whose class has a single sensitive value among the rows of all hospitals that publish
     the same cells; ``homogeneity_hospital`` among those of their own hospital, for an attacker who knows it.
     ``composition`` is the share of the people at two hospitals for whom both classes leave a single value,
@@ -33,14 +34,16 @@ class HospitalsTask(MethodTask):
     takes_joint: ClassVar[bool] = True
 
     nodes: int = parameter(10, help="number of hospitals", at_least=2, aliases=("clients",))
+    partition: str = parameter("iid", help="iid, or by:COLUMN: the hospitals that the table names", optional=True)
+    column: str = parameter("", help="sensitive column; the schema's first by default", optional=True)
     second: float = parameter(0.05, help="share of the rows that are at a second hospital", at_least=0, at_most=1)
 
     def run(self) -> CellResult:
         """Deal out the rows, release, and attack."""
         table = whole_table(data_of(self))
-        codes = pd.factorize(table.frame[table.schema.sensitive[0]].astype("string"))[0]
+        codes = pd.factorize(table.frame[self.column or table.schema.sensitive[0]].astype("string"))[0]
         home, other = self._attended(len(table))
-        rows_of = [np.flatnonzero((home == h) | (other == h)) for h in range(self.nodes)]
+        rows_of = [np.flatnonzero((home == h) | (other == h)) for h in range(home.max() + 1)]
         releases = self.releases([table.select_rows(rows) for rows in rows_of])
         seen = [Seen.from_release(rows, codes[rows], release) for rows, release in zip(rows_of, releases, strict=True)]
         shared = np.flatnonzero(other >= 0)
@@ -49,8 +52,13 @@ class HospitalsTask(MethodTask):
     def _attended(self, n_rows: int) -> tuple[IndexArray, IndexArray]:
         """The hospital of every row, and its second one or -1."""
         rng = np.random.default_rng([self.seed, *b"hospitals"])
-        home = rng.permutation(n_rows) % self.nodes
-        other = (home + 1 + rng.integers(self.nodes - 1, size=n_rows)) % self.nodes
+        home, nodes = rng.permutation(n_rows) % self.nodes, self.nodes
+        if self.partition != "iid":
+            parts = partition_rows(data_of(self), self.partition, self.nodes, self.seed)
+            nodes = len(parts)
+            for number, rows in enumerate(parts):
+                home[rows] = number
+        other = (home + 1 + rng.integers(nodes - 1, size=n_rows)) % nodes
         return home, np.where(rng.random(n_rows) < self.second, other, -1)
 
 
