@@ -45,6 +45,13 @@ Privacy = Annotated[
 Attacks = Annotated[
     bool, typer.Option("--attacks/--no-attacks", help="With --privacy and --original: try the attacks.")
 ]
+Suite = Annotated[
+    str,
+    typer.Option(
+        help="With --privacy and --original: which attacks, as in `fedanon attack`; release,lira,tree_reconstruction "
+        "adds who is found by membership and whose rows are rebuilt, and takes minutes."
+    ),
+]
 Fields = Annotated[
     Path | None,
     typer.Option(help="With --privacy: TOML with texts for fields of the impact assessment, such as controller."),
@@ -67,6 +74,7 @@ def report(
     require: Required = None,
     language: Annotated[str, typer.Option(help="With --privacy: en or pt.")] = "en",
     attacks: Attacks = True,
+    suite: Suite = "release",
     fields: Fields = None,
     row_key: options.RowKey = None,
     key: options.PersonKeyFile = None,
@@ -97,6 +105,7 @@ def report(
             require=require,
             language=language,
             attacks=attacks,
+            suite=suite,
             fields=fields,
             row_key=row_key,
             key=key,
@@ -186,6 +195,7 @@ class PrivacyOptions:
     require: str | None
     language: str
     attacks: bool
+    suite: str
     fields: Path | None
     row_key: Path | None
     key: Path | None
@@ -267,7 +277,7 @@ def _of_release(source: Path, say: Language, chosen: PrivacyOptions) -> PrivacyR
     from fedanon.report.privacy.release_report import release_report
 
     evidence = _evidence(source, say, chosen)
-    attacks = evidence.attacked(_Told()) if chosen.attacks else None
+    attacks = evidence.attacked(_Told(chosen.suite), chosen.suite) if chosen.attacks else None
     by_hand = None if chosen.fields is None else read_fields(chosen.fields)
     document = release_report(evidence, say, attacks=attacks, title=chosen.title, by_hand=by_hand)
     verdicts = {verdict.name: verdict.holds for verdict in evidence.verdicts}
@@ -342,10 +352,10 @@ def _write(document: Document, path: Path) -> None:
 class _Told:
     """Says which attack is being tried."""
 
-    def __init__(self) -> None:
+    def __init__(self, suite: str) -> None:
         from fedanon.attacks.suite import select_attacks
 
-        self._waiting = [name for name, _ in select_attacks("release")]
+        self._waiting = [name for name, _ in select_attacks(suite)]
 
     def __call__(self, attack: str) -> None:
         console(stderr=True).print(f"attack: {attack}")

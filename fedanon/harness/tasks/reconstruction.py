@@ -63,7 +63,7 @@ class ReconstructionTask(MethodTask):
         own = parts[min(COMPROMISED, len(parts) - 1)]
         rebuilt = overheard.rebuild(encoding, raw[own], labels[own], self.solver, rng)
         judge = Judge(Decoder(encoding, raw), raw[parts[VICTIM]])
-        right, details = judge_all(judge, rebuilt, raw[own], releases[VICTIM], rng)
+        right, _, details = judge_all(judge, rebuilt, raw[own], releases[VICTIM], rng)
         predicted = model.predict_proba(overheard.parameters, encoding.encode_table(test))
         found = {"rebuilt": float(right.mean())}
         found |= {name.replace("rate_of", "rebuilt"): value for name, value in details.items()}
