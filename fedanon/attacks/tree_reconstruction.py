@@ -184,7 +184,7 @@ def overhear(
     strategy = STRATEGIES["fedavg"]()
     parameters = train_in_process(model, data, encoding.width, strategy, rounds=rounds, rng=rng, states=states)
     kept = states[VICTIM].values
-    sums = [
+    sums = kept.get("sums") or [
         read_sums(document, model._trees_of(sent, encoding.width)[0], wire, eta=model.eta, l2=model.l2)
         for document, sent in zip(kept["documents"], kept["sent"], strict=True)
     ]

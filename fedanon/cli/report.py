@@ -91,10 +91,9 @@ def report(
 ) -> None:
     """One self-contained page about the results of experiments: findings, figures, tables, provenance.
 
-    It can be mailed or put on a server as it is; it loads nothing. Several folders become one page.
-    With --privacy: the risks of a released file (with its manifest beside it), or of a federation (the
-    JSON of `fedanon simulate --json` or of a server, or a folder with one), for a data protection officer. Exit code 4
-    if a promise does not hold on the file; the report is written all the same.
+    It loads nothing, so it can be mailed or put on a server as it is. Several folders become one page. With --privacy:
+    the risks of a released file (with its manifest beside it), or of a federation (the JSON of `fedanon simulate
+    --json` or of a server, or a folder with one). Exit code 4 if a promise does not hold; it is written all the same.
     """
     if privacy:
         _refuse_several(results, figures)
@@ -104,8 +103,7 @@ def report(
             population=population,
             require=require,
             language=language,
-            attacks=attacks,
-            suite=suite,
+            suite=suite if attacks else None,
             fields=fields,
             row_key=row_key,
             key=key,
@@ -194,8 +192,7 @@ class PrivacyOptions:
     population: Path | None
     require: str | None
     language: str
-    attacks: bool
-    suite: str
+    suite: str | None
     fields: Path | None
     row_key: Path | None
     key: Path | None
@@ -277,7 +274,7 @@ def _of_release(source: Path, say: Language, chosen: PrivacyOptions) -> PrivacyR
     from fedanon.report.privacy.release_report import release_report
 
     evidence = _evidence(source, say, chosen)
-    attacks = evidence.attacked(_Told(chosen.suite), chosen.suite) if chosen.attacks else None
+    attacks = None if chosen.suite is None else evidence.attacked(_Told(chosen.suite), chosen.suite)
     by_hand = None if chosen.fields is None else read_fields(chosen.fields)
     document = release_report(evidence, say, attacks=attacks, title=chosen.title, by_hand=by_hand)
     verdicts = {verdict.name: verdict.holds for verdict in evidence.verdicts}
