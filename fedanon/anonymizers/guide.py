@@ -5,8 +5,7 @@ that detail is weighed by what it says about the target: a ridge regression of t
 gives the effect of every value, and
 
 - the span of a numeric column is how much its effect changes along the way;
-- the span of a node of a taxonomy is how much the effects of two values below it differ, on average, each as common as
-  it is: a model that draws likely values (``cell_values = "release"``) will hardly ever take a rare one.
+- the span of a node of a taxonomy is how much the effects of two values below it differ, on average.
 
 A small share of the plain span remains, so that among classes as good for the target the narrower ones win. Only the
 grouping is guided: cells are the smallest truthful ones of the groups, and k and what else is claimed is verified as
@@ -63,7 +62,7 @@ def guided_table(table: Table) -> Table:
     if table.schema.target is None:
         raise ConfigError("guide='target' needs a target: declare one in the schema.")
     effects = _effects(table)
-    unit = max(max(_spread(effect, codes) for effect, codes in zip(effects, table.codes.T, strict=True)), 1e-12)
+    unit = max(max(float(np.abs(effect).max(initial=0.0)) for effect in effects), 1e-12)
     columns = [
         _guided_number(column, effect / unit)
         if column.values is not None
@@ -91,12 +90,6 @@ def _effects(table: Table) -> list[FloatArray]:
     ends = np.cumsum([design.shape[1] for design in designs])
     own = np.split(slopes, ends[:-1])
     return [(design - mean) @ slope for design, mean, slope in zip(designs, means, own, strict=True)]
-
-
-def _spread(effect: FloatArray, codes: IndexArray) -> float:
-    """Two standard deviations of the effect over the rows: how far apart two of them are."""
-    rows = np.bincount(codes, minlength=len(effect))
-    return 2 * float(np.sqrt(rows @ np.square(effect).sum(axis=1) / max(len(codes), 1)))
 
 
 def _outputs(table: Table) -> FloatArray:
@@ -151,7 +144,7 @@ def _guided_tree(column: CodedColumn, effect: FloatArray, codes: IndexArray) -> 
     for node in range(tree.n_leaves, len(tree.labels)):
         below = slice(int(tree.first[node]), int(tree.last[node]) + 1)
         share, here = counts[below] / counts[below].sum(), effect[below]
-        apart = np.square(here[:, None] - here[None]).sum(axis=2) @ share
+        apart = np.square(here[:, None] - here[None]).sum(axis=2).mean(axis=1)
         spans[node] = np.sqrt(share @ apart)
     for node in range(len(tree.labels) - 1):  # children are numbered before their parents
         spans[tree.parent[node]] = max(spans[tree.parent[node]], spans[node])
