@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from fedanon.attacks.minimality import Minimality
     from fedanon.attacks.numeric_disclosure import NumericDisclosure
     from fedanon.attacks.record_linkage import RecordLinkage
+    from fedanon.attacks.record_risk import RecordRisk, record_frame, record_risk
     from fedanon.attacks.singling_out import SinglingOut
     from fedanon.attacks.suite import run_attacks, select_attacks
     from fedanon.attacks.tree_leakage import TreeLeakage
@@ -55,9 +56,12 @@ else:
             "NumericDisclosure": "fedanon.attacks.numeric_disclosure",
             "PlantedBackdoor": "fedanon.attacks.malicious_nodes",
             "RecordLinkage": "fedanon.attacks.record_linkage",
+            "RecordRisk": "fedanon.attacks.record_risk",
             "SinglingOut": "fedanon.attacks.singling_out",
             "TreeLeakage": "fedanon.attacks.tree_leakage",
             "TreeReconstruction": "fedanon.attacks.tree_reconstruction",
+            "record_frame": "fedanon.attacks.record_risk",
+            "record_risk": "fedanon.attacks.record_risk",
             "run_attacks": "fedanon.attacks.suite",
             "select_attacks": "fedanon.attacks.suite",
         },
@@ -86,9 +90,12 @@ __all__ = [
     "NumericDisclosure",
     "PlantedBackdoor",
     "RecordLinkage",
+    "RecordRisk",
     "SinglingOut",
     "TreeLeakage",
     "TreeReconstruction",
+    "record_frame",
+    "record_risk",
     "run_attacks",
     "select_attacks",
 ]

@@ -19,6 +19,30 @@ from numpy.typing import NDArray
 from fedanon.attacks.context import AttackContext, Members
 from fedanon.errors import NotApplicableError
 from fedanon.fields import check_fields
+from fedanon.types import FloatArray, IndexArray
+
+
+@dataclass(frozen=True, eq=False)
+class RecordChances:
+    """How often an attack succeeds with each record it was tried on; records are named by their rows alone.
+
+    Whoever picks the records that were hit most often and reports how often picks luck as well. So there are two counts
+    of the same: ``ranks`` to pick by, ``chances`` to report. They are equal where chances are exact.
+
+    Parameters
+    ----------
+    rows : of the table, each once, in ascending order.
+    ranks : high where a record is exposed.
+    chances : of success, counted apart from the ranks.
+    guesses : the same without what is attacked.
+    clusters : records with the same number succeed or fail together.
+    """
+
+    rows: IndexArray
+    ranks: FloatArray
+    chances: FloatArray
+    guesses: FloatArray
+    clusters: IndexArray
 
 
 @dataclass(frozen=True)
@@ -32,6 +56,7 @@ class Finding:
     interval : 95 % interval of the rate.
     n : number of tries.
     details : further numbers by name.
+    records : the same by record, where the attack can tell.
     """
 
     rate: float
@@ -39,6 +64,7 @@ class Finding:
     interval: tuple[float, float]
     n: int
     details: Mapping[str, float] = field(default_factory=dict)
+    records: RecordChances | None = field(default=None, compare=False)
 
     @classmethod
     def from_tries(
@@ -48,6 +74,7 @@ class Finding:
         *,
         clusters: NDArray[Any] | None = None,
         details: Mapping[str, float] | None = None,
+        records: RecordChances | None = None,
     ) -> Finding:
         """From the success (or its chance) of every try; tries with the same number in ``clusters`` are dependent."""
         n = len(successes)
@@ -56,7 +83,7 @@ class Finding:
         # a sum of chances may round to more than the number of tries
         rate = min(float(successes.sum()) / n, 1.0)
         interval = wilson_interval(rate * n, n) if clusters is None else interval_by_cluster(successes, clusters)
-        return cls(rate, baseline, (min(interval[0], rate), max(interval[1], rate)), n, details or {})
+        return cls(rate, baseline, (min(interval[0], rate), max(interval[1], rate)), n, details or {}, records)
 
     @property
     def lift(self) -> float | None:

@@ -8,14 +8,14 @@ by: the share of people classified correctly by the best threshold, or the share
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedanon.attacks import ATTACKS
-from fedanon.attacks.base import Attack, Finding, require_members
+from fedanon.attacks.base import Attack, Finding, RecordChances, require_members
 from fedanon.attacks.context import AttackContext
 from fedanon.attacks.learning import Learner, certainty, labels_of, model_named
 from fedanon.data.table import Table
@@ -25,7 +25,7 @@ from fedanon.models import MODELS
 from fedanon.models.base import Model, Parameters
 from fedanon.models.encoding import Encoding
 from fedanon.models.scores import auc
-from fedanon.types import BoolArray, FloatArray
+from fedanon.types import BoolArray, FloatArray, IndexArray
 
 #: share of false alarms at which attacks on membership are compared (Carlini et al. 2022)
 FALSE_ALARMS = 0.01
@@ -67,7 +67,7 @@ class Lira(Attack):
             raise NotApplicableError("It needs the method, to make the releases of the shadow models.")
         found = train_shadows(context, self._learner(), count=self.shadows + 1, people=self.people, rng=rng)
         scores = np.array([likelihood_ratio(found, attacked) for attacked in range(len(found.inside))])
-        return judge_ratios(scores, found.inside)
+        return replace(judge_ratios(scores, found.inside), records=_by_record(scores, found))
 
     def _learner(self) -> Learner:
         if self.profile == "central":
@@ -114,6 +114,22 @@ def judge_ratios(scores: FloatArray, inside: NDArray[np.bool_]) -> Finding:
     return Finding.from_tries(successes, FALSE_ALARMS, clusters=people, details=details)
 
 
+def _by_record(scores: FloatArray, found: Shadows) -> RecordChances:
+    """How often each person is caught in the models they are in: even ones give the ranks, odd ones the chances.
+
+    Every row of a person has the person's chance.
+    """
+    caught = np.zeros(scores.shape)
+    for one, members, into in zip(scores, found.inside, caught, strict=True):
+        into[members] = catch_members(one, members)
+    ranks, chances = (
+        caught[first::2].sum(axis=0) / np.maximum(found.inside[first::2].sum(axis=0), 1) for first in (0, 1)
+    )
+    person = found.person_of_row
+    guesses = np.full(len(person), FALSE_ALARMS)
+    return RecordChances(found.rows, ranks[person], chances[person], guesses, person)
+
+
 @dataclass(frozen=True, eq=False)
 class Shadows:
     """What the shadow models say of every person, and who was in which.
@@ -122,10 +138,14 @@ class Shadows:
     ----------
     certainty : models x people, log-odds of the true label (the mean over the rows of a person).
     inside : models x people.
+    rows : of the table that belong to these people.
+    person_of_row : the person of each of these rows.
     """
 
     certainty: NDArray[np.float64]
     inside: NDArray[np.bool_]
+    rows: IndexArray
+    person_of_row: IndexArray
 
 
 def train_shadows(
@@ -143,7 +163,8 @@ def train_shadows(
     people : how many are drawn from the table; all, if it has fewer.
     rng : draws people and halves.
     """
-    table, person = _draw_people(context.table, people, rng)
+    rows, person = _draw_people(context.table, people, rng)
+    table = context.table.select_rows(rows)
     labels = labels_of(table)
     encoding = Encoding.from_schema(table.schema)
     features = encoding.encode_table(table)
@@ -154,15 +175,16 @@ def train_shadows(
         parameters = learner.fit(learner.releases(context, half, f"shadow {number}"), encoding, rng)
         found.append(certainty(learner.model, parameters, features, labels))
     counts = np.bincount(person)
-    return Shadows(np.array([np.bincount(person, weights=one) / counts for one in found]), inside)
+    said = np.array([np.bincount(person, weights=one) / counts for one in found])
+    return Shadows(said, inside, rows, person)
 
 
-def _draw_people(table: Table, people: int, rng: np.random.Generator) -> tuple[Table, NDArray[np.int64]]:
+def _draw_people(table: Table, people: int, rng: np.random.Generator) -> tuple[IndexArray, IndexArray]:
     """Draw people, and return their rows and the number of each row's person."""
     person = table.person_of_row.astype(np.int64)
     chosen = np.isin(person, rng.permutation(table.n_units)[:people])
     rows = np.flatnonzero(chosen)
-    return table.select_rows(rows), np.unique(person[rows], return_inverse=True)[1]
+    return rows, np.unique(person[rows], return_inverse=True)[1]
 
 
 @ATTACKS.register("membership_loss")

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedanon.attacks import ATTACKS
-from fedanon.attacks.base import Attack, Finding, clustered_interval
+from fedanon.attacks.base import Attack, Finding, RecordChances, clustered_interval
 from fedanon.attacks.context import AttackContext
 from fedanon.errors import NotApplicableError
 from fedanon.metrics.distances import record_distances
-from fedanon.metrics.linkage import link
+from fedanon.metrics.linkage import Links, link
 
 
 @ATTACKS.register("record_linkage")
@@ -48,5 +48,17 @@ class RecordLinkage(Attack):
             "linked_records_first_of_ties": links.first_hits,
             "highest_chance_of_a_record": float((hits / sizes).max()),
         }
-        rate = float(hits.sum()) / n
-        return Finding(rate, 1 / len(context.table), clustered_interval(hits, sizes), n, details)
+        rate, guess = float(hits.sum()) / n, 1 / len(context.table)
+        return Finding(rate, guess, clustered_interval(hits, sizes), n, details, _by_record(context, links, guess))
+
+
+def _by_record(context: AttackContext, links: Links, guess: float) -> RecordChances:
+    """The chance that, of the released records linked to a person, the one picked is theirs.
+
+    All records of a class look alike, so whoever is linked with one of them is linked with all: one in so many.
+    """
+    classes = context.release.classes
+    rows = np.flatnonzero(~classes.suppressed)
+    clusters = classes.labels[rows].astype(np.int64)
+    chances = links.own_is_near / classes.sizes[clusters]
+    return RecordChances(rows, chances, chances, np.full(len(rows), guess), clusters)

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fedanon.attacks import ATTACKS
-from fedanon.attacks.base import Attack, AttackResult
+from fedanon.attacks.base import Attack, AttackResult, RecordChances
 from fedanon.attacks.context import AttackContext
+from fedanon.attacks.record_risk import RecordRisk, record_risk
 from fedanon.errors import ConfigError, FedanonError
 from fedanon.fields import build, listed
 
@@ -19,10 +20,15 @@ SUITES = ("all", "release", "model", "federation")
 
 @dataclass(frozen=True)
 class AttackReport:
-    """The results of a suite, and why the other attacks were not tried."""
+    """The results of a suite, and why the other attacks were not tried.
+
+    Of the attacks that can tell, ``records`` holds the chance of every record, and ``record_risks`` sums it up.
+    """
 
     results: list[AttackResult] = field(default_factory=list)
     not_tried: dict[str, str] = field(default_factory=dict)
+    records: dict[str, RecordChances] = field(default_factory=dict)
+    record_risks: list[RecordRisk] = field(default_factory=list)
 
 
 def run_attacks(
@@ -33,16 +39,16 @@ def run_attacks(
     for name, attack in attacks:
         on_attack(name)
         try:
-            report.results.append(_run_attack(name, attack, context))
+            _run_attack(name, attack, context, report)
         except FedanonError as reason:
             report.not_tried[name] = str(reason)
     return report
 
 
-def _run_attack(name: str, attack: Attack, context: AttackContext) -> AttackResult:
+def _run_attack(name: str, attack: Attack, context: AttackContext, report: AttackReport) -> None:
     begun = time.perf_counter()
     found = attack.run(context, context.rng(name))
-    return AttackResult(
+    result = AttackResult(
         attack=name,
         title=attack.title,
         rate=found.rate,
@@ -55,6 +61,10 @@ def _run_attack(name: str, attack: Attack, context: AttackContext) -> AttackResu
         seed=context.seed,
         details=dict(found.details),
     )
+    report.results.append(result)
+    if found.records is not None:
+        report.records[name] = found.records
+        report.record_risks.append(record_risk(name, context.table, found.records))
 
 
 def select_attacks(

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from fedanon.attacks import ATTACKS
-from fedanon.attacks.base import Attack, Finding
+from fedanon.attacks.base import Attack, Finding, RecordChances
 from fedanon.attacks.context import AttackContext
 from fedanon.attacks.gradient_inversion import Decoder
 from fedanon.attacks.learning import labels_of, model_named
@@ -88,10 +88,15 @@ class TreeReconstruction(Attack):
         own = parts[min(COMPROMISED, self.nodes - 1)]
         rebuilt = overheard.rebuild(encoding, raw[own], labels[own], self.solver, rng)
         judge = Judge(Decoder(encoding, raw), raw[parts[VICTIM]])
-        right, details = judge_all(judge, rebuilt, raw[own], releases[VICTIM], rng)
-        baseline = max(details["rate_of_marginals"], details["rate_of_own_rows"])
+        right, guessed, details = judge_all(judge, rebuilt, raw[own], releases[VICTIM], rng)
+        # whose rows are rebuilt best is told by rebuilding them once more
+        again = judge.right(overheard.rebuild(encoding, raw[own], labels[own], self.solver, rng).features)
+        ranks, chances, guesses = (cells.mean(axis=1) for cells in (again, right, guessed))
+        records = RecordChances(chosen[parts[VICTIM]], ranks, chances, guesses, np.arange(len(right)))
         clusters = np.repeat(np.arange(len(right)), right.shape[1])
-        return Finding.from_tries(right.ravel().astype(float), baseline, clusters=clusters, details=details)
+        return Finding.from_tries(
+            right.ravel().astype(float), float(guessed.mean()), clusters=clusters, details=details, records=records
+        )
 
 
 # ---- Listening -----------------------------------------------------------------------------------
@@ -179,7 +184,7 @@ def overhear(
     strategy = STRATEGIES["fedavg"]()
     parameters = train_in_process(model, data, encoding.width, strategy, rounds=rounds, rng=rng, states=states)
     kept = states[VICTIM].values
-    sums = [
+    sums = kept.get("sums") or [
         read_sums(document, model._trees_of(sent, encoding.width)[0], wire, eta=model.eta, l2=model.l2)
         for document, sent in zip(kept["documents"], kept["sent"], strict=True)
     ]
@@ -236,9 +241,10 @@ class Judge:
 
 def judge_all(
     judge: Judge, rebuilt: Rebuilt, own: FeatureArray, release: Release, rng: Rng
-) -> tuple[BoolArray, dict[str, float]]:
+) -> tuple[BoolArray, BoolArray, dict[str, float]]:
     """Judge the rebuilt rows, two ways to guess, and what the victim's release gives the same attacker.
 
+    Returns which cells are right as rebuilt and by the better guess, and the rates of all.
     Of a release the best of three readings counts: the middle of every cell, a value drawn from it, or the values of
     the attacker's own rows that fit its cells.
     """
@@ -255,7 +261,8 @@ def judge_all(
     details = {f"rate_of_{name}": float(cells.mean()) for name, cells in rivals.items()}
     details |= {"whole_rows": float(right.all(axis=1).mean())}
     details |= {f"whole_rows_of_{name}": float(cells.all(axis=1).mean()) for name, cells in rivals.items()}
-    return right, details
+    guessed = max(rivals["marginals"], rivals["own_rows"], key=lambda cells: int(cells.sum()))
+    return right, guessed, details
 
 
 def fit_own_rows(decoder: Decoder, release: Release, own: FeatureArray, drawn: FeatureArray, rng: Rng) -> FeatureArray:

@@ -120,7 +120,10 @@ def first_counts(sums: LeafSums, n_rows: int, expected: FloatArray) -> IndexArra
     expected : share of the rows that a leaf would hold for all one knows, used where Hessians are not known.
     """
     if sums.hessians is not None and np.isfinite(sums.hessians).all():
-        rows = np.rint(4 * sums.hessians).astype(np.int64)
+        # noisy sums do not add up to the rows there are
+        share = sums.hessians * (n_rows / 4) / max(float(sums.hessians.sum()), 1e-9)
+        exact = abs(4 * sums.hessians.sum() - n_rows) < 0.5
+        rows = np.rint(4 * (sums.hessians if exact else share)).astype(np.int64)
         positive = np.rint(rows / 2 - sums.gradients).astype(np.int64)
     else:
         rows, positive = _counts_from_weights(sums, n_rows, expected)

@@ -23,12 +23,14 @@ if TYPE_CHECKING:
     from fedanon.anonymizers.base import Anonymizer
     from fedanon.attacks.base import Attack, AttackResult
     from fedanon.attacks.context import AttackContext
+    from fedanon.attacks.record_risk import RecordRisk
     from fedanon.attacks.suite import AttackReport
     from fedanon.data.table import Table
     from fedanon.release.release import Release
     from fedanon.verification import KnownSeries
 
 COLUMNS = ("attack", "rate %", "95 % interval", "baseline %", "lift", "n", "seconds")
+EXPOSED = ("attack", "tried on", "chance %", "most exposed", "theirs %", "95 % interval", "by guess %", "subgroups %")
 RESULTS_FILE = "attacks.json"
 
 ReleaseFile = Annotated[
@@ -49,6 +51,13 @@ Output = Annotated[
     Path | None, typer.Option("-o", "--output", help="Also write the results: a .json file, or a folder for one.")
 ]
 Plot = Annotated[Path | None, typer.Option(help="Also draw rates and baselines (PNG, SVG or PDF).")]
+Records = Annotated[
+    Path | None,
+    typer.Option(
+        "--records",
+        help="Also write a CSV with the chance of every record, by row number: no cells, and yet not to be passed on.",
+    ),
+]
 Listing = Annotated[bool, typer.Option("--list", help="List the attacks and their parameters, and stop.")]
 
 
@@ -69,6 +78,7 @@ def attack(
     seed: options.Seed = 0,
     output: Output = None,
     plot: Plot = None,
+    records: Records = None,
     force: options.Force = False,
     listing: Listing = False,
     audit: AuditFile = None,
@@ -77,8 +87,8 @@ def attack(
     """Attack a release, models trained on it and a federation, and report each rate beside that of a guess.
 
     The release is made here by a method, or read from a file beside its original; attacks that need the method are
-    then skipped. Every rate has a 95 % interval. The exit code is 0 whatever succeeds, unless --fail-above says
-    otherwise.
+    then skipped. Every rate has a 95 % interval. Attacks that can tell say how exposed the most exposed 1 % are. The
+    exit code is 0 whatever succeeds, unless --fail-above says otherwise.
     """
     from fedanon.attacks.suite import select_attacks
     from fedanon.io.outputs import check_output
@@ -95,6 +105,7 @@ def attack(
     output = _results_file(output)
     check_output(output, inputs=[*source.inputs, release, row_key], force=force)
     check_output(plot, inputs=[*source.inputs, release, row_key, output], endings=PLOTS, force=force)
+    check_output(records, inputs=[*source.inputs, release, row_key, output, plot], endings=(".csv",), force=force)
     attacks = select_attacks(suite, _parse_attack_settings(attack_settings))
     if release is not None:
         _reject_method(method, k, require, settings)
@@ -110,7 +121,7 @@ def attack(
         entry |= {"suite": suite, "seed": seed, "data_sha256": table.sha256}
         report = _run(context, attacks)
         entry["rates"] = {result.attack: result.rate for result in report.results}
-        entry["written"] = _publish(context, report, output, plot, as_json=as_json)
+        entry["written"] = _publish(context, report, output, plot, records, as_json=as_json)
     _enforce_limit(report, fail_above)
 
 
@@ -132,16 +143,27 @@ def _reject_beside_stream(source: options.TableSource, suite: str, others: Seque
 
 
 def _publish(
-    context: AttackContext, report: AttackReport, output: Path | None, plot: Path | None, *, as_json: bool
+    context: AttackContext,
+    report: AttackReport,
+    output: Path | None,
+    plot: Path | None,
+    records: Path | None,
+    *,
+    as_json: bool,
 ) -> list[str]:
     """Write and draw what was asked for, then print; returns the names of the files."""
+    from fedanon.attacks.record_risk import record_frame
+    from fedanon.io.atomic import atomic_write
+
     document = _document(context, report)
     if output is not None:
         _write(document, output)
     plot = plot if report.results else None
     if plot is not None:
         draw_attacks(report.results, _describe(context), plot)
-    written = [path for path in (output, plot) if path is not None]
+    if records is not None:
+        atomic_write(records, record_frame(context.table, report.records).to_csv(index=False))
+    written = [path for path in (output, plot, records) if path is not None]
     if as_json:
         print_json(document)
     else:
@@ -224,6 +246,7 @@ def _document(context: AttackContext, report: AttackReport) -> dict[str, Any]:
         "data_sha256": context.table.sha256,
         "results": [result.to_dict() for result in report.results],
         "not_tried": report.not_tried,
+        "record_risks": [risk.to_dict() for risk in report.record_risks],
     }
 
 
@@ -257,11 +280,42 @@ def _print_report(context: AttackContext, report: AttackReport, written: list[Pa
     if report.results:
         print_table(_describe(context), COLUMNS, [_format_row(result) for result in report.results])
         out.print("rate: tries that succeed; baseline: the same without the release, by the best guess or on others.")
+    _print_record_risks(report.record_risks)
     for name, reason in report.not_tried.items():
         out.print(f"Not tried: {name}: {reason}")
     out.print(_conclude(report.results))
     for path in written:
         out.print(f"Written: {path}")
+
+
+def _print_record_risks(risks: list[RecordRisk]) -> None:
+    """Who is most exposed: how many and how much, and the column whose subgroups differ most."""
+    from fedanon.attacks import ATTACKS
+
+    if not risks:
+        return
+    rows = [
+        [
+            ATTACKS[one.attack].title,
+            f"{one.n:,} {one.unit}",
+            f"{100 * one.chance:.2f}",
+            one.most,
+            f"{100 * one.most_chance:.2f}",
+            f"{100 * one.most_low:.2f} to {100 * one.most_high:.2f}",
+            f"{100 * one.most_guess:.2f}",
+            _describe_subgroups(one),
+        ]
+        for one in risks
+    ]
+    print_table("The most exposed 1 %", EXPOSED, rows)
+
+
+def _describe_subgroups(risk: RecordRisk) -> str:
+    if not risk.columns:
+        return "none large enough"
+    column = risk.columns[0]
+    low, high = column.subgroups[0].chance, column.subgroups[-1].chance
+    return f"{column.column}: {100 * low:.2f} to {100 * high:.2f}" + ("" if column.differs else " (may be chance)")
 
 
 def _format_row(result: AttackResult) -> list[Any]:

@@ -45,6 +45,13 @@ Privacy = Annotated[
 Attacks = Annotated[
     bool, typer.Option("--attacks/--no-attacks", help="With --privacy and --original: try the attacks.")
 ]
+Suite = Annotated[
+    str,
+    typer.Option(
+        help="With --privacy and --original: which attacks, as in `fedanon attack`; release,lira,tree_reconstruction "
+        "adds who is found by membership and whose rows are rebuilt, and takes minutes."
+    ),
+]
 Fields = Annotated[
     Path | None,
     typer.Option(help="With --privacy: TOML with texts for fields of the impact assessment, such as controller."),
@@ -69,6 +76,7 @@ def report(
     require: Required = None,
     language: Annotated[str, typer.Option(help="With --privacy: en or pt.")] = "en",
     attacks: Attacks = True,
+    suite: Suite = "release",
     fields: Fields = None,
     row_key: options.RowKey = None,
     key: options.PersonKeyFile = None,
@@ -80,10 +88,9 @@ def report(
 ) -> None:
     """One self-contained page about the results of experiments: findings, figures, tables, provenance.
 
-    It can be mailed or put on a server as it is; it loads nothing. Several folders become one page.
-    With --privacy: the risks of a released file (with its manifest beside it), or of a federation (the
-    JSON of `fedanon simulate --json` or of a server, or a folder with one), for a data protection officer. Exit code 4
-    if a promise does not hold on the file; the report is written all the same.
+    It loads nothing, so it can be mailed or put on a server as it is. Several folders become one page. With --privacy:
+    the risks of a released file (with its manifest beside it), or of a federation (the JSON of `fedanon simulate
+    --json` or of a server, or a folder with one). Exit code 4 if a promise does not hold; it is written all the same.
     """
     if privacy:
         _refuse_several(results, figures)
@@ -93,7 +100,7 @@ def report(
             population=population,
             require=require,
             language=language,
-            attacks=attacks,
+            suite=suite if attacks else None,
             fields=fields,
             row_key=row_key,
             key=key,
@@ -176,7 +183,7 @@ class PrivacyOptions:
     population: Path | None
     require: str | None
     language: str
-    attacks: bool
+    suite: str | None
     fields: Path | None
     row_key: Path | None
     key: Path | None
@@ -258,7 +265,7 @@ def _of_release(source: Path, say: Language, chosen: PrivacyOptions) -> PrivacyR
     from fedanon.report.privacy.release_report import release_report
 
     evidence = _evidence(source, say, chosen)
-    attacks = evidence.attacked(_Told()) if chosen.attacks else None
+    attacks = None if chosen.suite is None else evidence.attacked(_Told(chosen.suite), chosen.suite)
     by_hand = None if chosen.fields is None else read_fields(chosen.fields)
     document = release_report(evidence, say, attacks=attacks, title=chosen.title, by_hand=by_hand)
     verdicts = {verdict.name: verdict.holds for verdict in evidence.verdicts}
@@ -333,10 +340,10 @@ def _write(document: Document, path: Path) -> None:
 class _Told:
     """Says which attack is being tried."""
 
-    def __init__(self) -> None:
+    def __init__(self, suite: str) -> None:
         from fedanon.attacks.suite import select_attacks
 
-        self._waiting = [name for name, _ in select_attacks("release")]
+        self._waiting = [name for name, _ in select_attacks(suite)]
 
     def __call__(self, attack: str) -> None:
         console(stderr=True).print(f"attack: {attack}")

@@ -124,11 +124,13 @@ class Links:
     near : number of original rows nearest to the class.
     own : how many of them belong to the class.
     first_is_own : whether the first of them does.
+    own_is_near : for every released row, in the order of the originals, whether its own original is one of them.
     """
 
     near: IndexArray
     own: IndexArray
     first_is_own: NDArray[np.bool_]
+    own_is_near: NDArray[np.bool_]
 
     @property
     def expected(self) -> float:
@@ -191,45 +193,59 @@ def link(table: Table, release: Release, distances: Distances, columns: Sequence
     classes = release.classes
     chosen = range(len(table.columns)) if columns is None else columns
     if not chosen:  # nothing tells records apart
-        return Links(np.full(classes.count, len(table)), classes.sizes, classes.labels[0] == np.arange(classes.count))
+        everyone = np.ones(int(classes.sizes.sum()), dtype=bool)
+        first_is_own = classes.labels[0] == np.arange(classes.count)
+        return Links(np.full(classes.count, len(table)), classes.sizes, first_is_own, everyone)
     originals = Originals.from_table(table, chosen)
     step = max(1, CHUNK // int(originals.starts[-1]))
     near, own, first = np.zeros((3, classes.count), dtype=np.int64)
     members = _Members.from_groups(classes, originals.rows)
+    is_near = []
     for start in range(0, classes.count, step):
         part = slice(start, min(start + step, classes.count))
         groups = release.groups.labels[classes.first_rows[part]]
         cells = [(release.cells[column.name].select(groups), column) for column in originals.columns]
         distance = np.ascontiguousarray(np.hstack([distances(cell, column) for cell, column in cells]))
-        near[part], own[part], first[part] = _nearest(distance, originals, members.of_classes(part))
-    return Links(near, own, classes.labels[first] == np.arange(classes.count))
+        near[part], own[part], first[part], hit = _nearest(distance, originals, members.of_classes(part))
+        is_near.append(hit)
+    own_is_near = np.concatenate(is_near)[members.of_row] if is_near else np.zeros(0, dtype=bool)
+    return Links(near, own, classes.labels[first] == np.arange(classes.count), own_is_near)
 
 
 @dataclass(frozen=True, eq=False)
 class _Members:
-    """Which distinct originals the records of each class have, and how many of them; sorted by class."""
+    """Which distinct originals the records of each class have, and how many of them; sorted by class.
+
+    ``of_row`` is the number of every released row's original among them.
+    """
 
     classes: IndexArray
     originals: IndexArray
     counts: IndexArray
+    of_row: IndexArray
 
     @classmethod
     def from_groups(cls, classes: Groups, originals: Groups) -> _Members:
         kept = np.flatnonzero(~classes.suppressed)
         pairs = Groups.equal_rows(np.column_stack([classes.labels[kept], originals.labels[kept]]))
         rows = kept[pairs.first_rows]
-        return cls(classes.labels[rows].astype(np.int64), originals.labels[rows].astype(np.int64), pairs.sizes)
+        return cls(
+            classes.labels[rows].astype(np.int64),
+            originals.labels[rows].astype(np.int64),
+            pairs.sizes,
+            pairs.labels.astype(np.int64),
+        )
 
     def of_classes(self, part: slice) -> _Members:
         """The members of a range of classes, numbered from 0."""
         here = slice(*np.searchsorted(self.classes, [part.start, part.stop]))
-        return _Members(self.classes[here] - part.start, self.originals[here], self.counts[here])
+        return _Members(self.classes[here] - part.start, self.originals[here], self.counts[here], self.of_row)
 
 
 def _nearest(
     distance: FloatArray, originals: Originals, members: _Members
-) -> tuple[IndexArray, IndexArray, IndexArray]:
-    """Number of nearest originals, how many are own, and the first, for every row of ``distance``."""
+) -> tuple[IndexArray, IndexArray, IndexArray, NDArray[np.bool_]]:
+    """Number of nearest originals, how many are own, and the first, for every row of ``distance``; whose own it is."""
     own = _member_distances(distance, originals, members)
     # nothing farther than a record's own original can be nearest, and own originals mostly are: a tight first bound
     bound = np.full(len(distance), np.inf)
@@ -239,7 +255,7 @@ def _nearest(
         and not own.any()
         and (np.add.reduceat(distance == 0, originals.starts[:-1], axis=1) == 1).all()
     ):
-        return _themselves(originals, members)
+        return *_themselves(originals, members), np.ones(len(own), dtype=bool)
     from fedanon.metrics._linkage import nearest_originals
 
     least = np.minimum.reduceat(distance, originals.starts[:-1], axis=1)
@@ -249,8 +265,9 @@ def _nearest(
     near, first, limit = nearest_originals(
         distance, rest, bound, originals.codes, originals.shared, originals.skip, rows.sizes, rows.first_rows
     )
-    hits = np.where(own <= limit[members.classes], members.counts, 0)
-    return near, np.bincount(members.classes, hits, minlength=len(distance)).astype(np.int64), first
+    is_near = own <= limit[members.classes]
+    hits = np.where(is_near, members.counts, 0)
+    return near, np.bincount(members.classes, hits, minlength=len(distance)).astype(np.int64), first, is_near
 
 
 def _themselves(originals: Originals, members: _Members) -> tuple[IndexArray, IndexArray, IndexArray]:

@@ -19,6 +19,7 @@ from fedanon.data.hierarchy import MISSING
 from fedanon.errors import ConfigError
 from fedanon.fields import check_fields, parameter
 from fedanon.models.encoding import Encoding
+from fedanon.models.likely_values import LikelyValues
 from fedanon.models.outcome import BINARY, Outcome, OutcomeKind
 from fedanon.models.target import target
 from fedanon.privacy.accounting.noise import Noise
@@ -27,6 +28,7 @@ from fedanon.types import AnyArray, FeatureArray, FloatArray, Rng, TargetArray
 
 Parameters = list[AnyArray]
 
+CELL_VALUES = "which values of a cell are likely: all alike ('uniform'), or as all cells of the column say ('release')"
 INSTANCES = "published cells as expected features ('leaves') or as values drawn from them ('draws')"
 
 
@@ -82,6 +84,7 @@ class Model(ABC):
 
     instances: Literal["leaves", "draws"] = parameter("leaves", help=INSTANCES)
     n_draws: int = parameter(10, help="how many times records are drawn; the rounds use the draws in turn", at_least=1)
+    cell_values: Literal["uniform", "release"] = parameter("uniform", help=CELL_VALUES, optional=True)
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -98,9 +101,10 @@ class Model(ABC):
 
     def training_data(self, release: Release, encoding: Encoding, seed: int) -> TrainingData:
         """The published rows in the form this model learns best from."""
+        likely = self.cell_values == "release" and not all_exact(release)
         if self.instances == "leaves" or all_exact(release):
-            return LeafWeights(release, encoding)
-        return Draws(release, encoding, seed, self.n_draws)
+            return LeafWeights(release, encoding, likely)
+        return Draws(release, encoding, seed, self.n_draws, likely)
 
     @abstractmethod
     def initial(self, width: int) -> Parameters:
@@ -176,10 +180,11 @@ def _exact(cells: Cells) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class LeafWeights:
-    """The same features in every round: middles of intervals, nodes spread over their leaves."""
+    """The same features in every round: middles of intervals, nodes spread over their leaves; or ``likely`` values."""
 
     release: Release
     encoding: Encoding
+    likely: bool = False
     n_instances: int = field(default=1, init=False)
 
     @cached_property
@@ -197,6 +202,8 @@ class LeafWeights:
 
     @cached_property
     def _features(self) -> FeatureArray:
+        if self.likely:
+            return LikelyValues(self.release, self.encoding).expected()
         return self.encoding.encode_release(self.release)
 
 
@@ -212,12 +219,14 @@ class Draws:
     encoding : how they become features.
     seed : seed of the draws; instance i depends only on (seed, i).
     n_instances : how many times the records are drawn.
+    likely : whether values are drawn as the release makes them likely, not all alike.
     """
 
     release: Release
     encoding: Encoding
     seed: int
     n_instances: int = 10
+    likely: bool = False
 
     @cached_property
     def target(self) -> TargetArray:
@@ -231,7 +240,11 @@ class Draws:
     def features(self, round_number: int) -> FeatureArray:
         """The features of the round's instance."""
         rng = np.random.default_rng((self.seed, self.instance(round_number)))
-        return self.encoding.draw_release(self.release, rng)
+        return self.encoding.draw_release(self.release, rng) if not self.likely else self._values.draw(rng)
+
+    @cached_property
+    def _values(self) -> LikelyValues:
+        return LikelyValues(self.release, self.encoding)
 
 
 def promises_something(data: object) -> bool:

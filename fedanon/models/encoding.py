@@ -24,6 +24,9 @@ from fedanon.types import AnyArray, FeatureArray, FloatArray, IndexArray, Rng
 
 FeatureChoice = Literal["quasi_identifiers", "all"] | Sequence[str]
 
+#: a range with fewer whole numbers is taken number by number, any other in so many pieces
+MOST_PIECES, PIECES = 256, 64
+
 #: the cells of a column, and for every row the number of its cell
 RowCells = tuple[Cells, AnyArray]
 
@@ -92,6 +95,14 @@ class Encoding:
             published, rows = cells[column.attribute.name]
             features[:, place] = column.draw(published.select(rows), rng)
         return features
+
+    def placed_cells(
+        self, release: Release
+    ) -> Iterable[tuple[NumericColumn | CategoricalColumn, slice, Cells, AnyArray]]:
+        """Every column, the place of its features, its cells, and the cell of every published row."""
+        cells = self._release_cells(release)
+        for column, place in self._placed(_n_kept(release)):
+            yield column, place, *cells[column.attribute.name]
 
     @cached_property
     def _columns(self) -> tuple[NumericColumn | CategoricalColumn, ...]:
@@ -206,6 +217,42 @@ class NumericColumn:
             values = np.where(first <= last, whole, values)
         return self._scaled(values)
 
+    def ends(self, cells: Cells) -> FloatArray:
+        """Lowest and highest number of each cell, within the declared range."""
+        return np.clip(np.column_stack(self._bounds(cells)), self.attribute.low, self.attribute.high)
+
+    def covered(self, ends: FloatArray) -> FloatArray:
+        """For each cell, which share of each of the column's values lies in it; values are pieces of the range."""
+        edges, low, high = self._edges, ends[:, :1], ends[:, 1:]
+        if self._number_by_number:
+            low, high = edges[np.searchsorted(edges, low, "right") - 1], edges[np.searchsorted(edges, high, "right")]
+        inside = np.clip(np.minimum(high, edges[1:]) - np.maximum(low, edges[:-1]), 0.0, None) / np.diff(edges)
+        # a single number has no length
+        point = np.clip(np.searchsorted(edges, ends[:, 0], side="right") - 1, 0, len(edges) - 2)
+        alone = np.flatnonzero(inside.sum(axis=1) == 0)
+        inside[alone, point[alone]] = 1.0
+        return np.asarray(inside)
+
+    def features_of(self, value: IndexArray, ends: FloatArray, where: FloatArray | float) -> FeatureArray:
+        """Position of a number in this piece of the range and inside the cell, ``where`` from 0 to 1."""
+        low, high = np.maximum(self._edges[value], ends[:, 0]), np.minimum(self._edges[value + 1], ends[:, 1])
+        number = low + where * (high - low)
+        if self.attribute.integer:
+            number = np.clip(np.floor(number + 0.5), ends[:, 0], ends[:, 1])
+        return self._scaled(number)
+
+    @property
+    def _number_by_number(self) -> bool:
+        return self.attribute.integer and self.attribute.width < MOST_PIECES
+
+    @cached_property
+    def _edges(self) -> FloatArray:
+        """Ends of the pieces: one per whole number where there are few, else equal parts of the range."""
+        low, high = self.attribute.low, self.attribute.high
+        if self._number_by_number:
+            return np.arange(np.floor(low), np.ceil(high) + 2) - 0.5
+        return np.linspace(low, high, PIECES + 1)
+
     def _bounds(self, cells: Cells) -> tuple[FloatArray, FloatArray]:
         if isinstance(cells, Numbers):
             low = high = cells.values
@@ -253,6 +300,22 @@ class CategoricalColumn:
         chosen = first + np.floor(rng.random(len(first)) * count).astype(np.int64)
         features = np.zeros((len(first), len(self.values)), dtype=np.float32)
         features[np.arange(len(first)), chosen] = 1.0
+        return features
+
+    def ends(self, cells: Cells) -> FloatArray:
+        """First and last position of the values below each node."""
+        first, count = self._below(cells)
+        return np.column_stack([first, first + count - 1]).astype(np.float64)
+
+    def covered(self, ends: FloatArray) -> FloatArray:
+        """For each cell, 1 for every value in it."""
+        position = np.arange(len(self.values))
+        return ((position >= ends[:, :1]) & (position <= ends[:, 1:])).astype(np.float64)
+
+    def features_of(self, value: IndexArray, ends: FloatArray, where: FloatArray | float) -> FeatureArray:
+        """The value, one-hot."""
+        features = np.zeros((len(value), len(self.values)), dtype=np.float32)
+        features[np.arange(len(value)), value] = 1.0
         return features
 
     def _below(self, cells: Cells) -> tuple[AnyArray, AnyArray]:

@@ -72,7 +72,8 @@ def _shadows(memory: float, models: int = 9, people: int = 2000) -> Shadows:
     inside = np.argsort(rng.random((models, people)), axis=0) < models // 2
     # people are easy or hard; a plain threshold would see nothing else
     easy = rng.normal(scale=5, size=people)
-    return Shadows(easy + rng.normal(size=(models, people)) + memory * inside, inside)
+    everyone = np.arange(people)
+    return Shadows(easy + rng.normal(size=(models, people)) + memory * inside, inside, everyone, everyone)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from fedanon.anonymizers import Identity, Mondrian
 from fedanon.attacks.context import AttackContext
 from fedanon.attacks.gradient_inversion import Batch, Decoder
-from fedanon.attacks.row_rebuilding import assign_by_entropy, assign_by_integers
+from fedanon.attacks.row_rebuilding import assign_by_entropy, assign_by_integers, leaves_of
 from fedanon.attacks.tree_reconstruction import Judge, TreeReconstruction, flower_model, overhear
 from fedanon.attacks.tree_sums import first_counts, read_sums
 from fedanon.data.table import Table
@@ -138,3 +138,22 @@ def test_the_same_seed_gives_the_same_rows(people: Table) -> None:
     np.testing.assert_array_equal(rebuilt[0].features, rebuilt[1].features)
     assert len(rebuilt[0].labels) == 200
     assert rebuilt[0].labels.sum() == labels[0::3].sum()
+
+
+def test_private_trees_keep_their_budget_and_hide_the_rows(people: Table) -> None:
+    """The noise is that of all trees together; exact counts of the first tree are gone."""
+    from fedanon.attacks.private_trees import DELTA, SENSITIVITY, PrivateTrees
+    from fedanon.privacy.accounting.accountant import gaussian_epsilon
+
+    model = PrivateTrees(epsilon=1.0, rounds=4, max_depth=2)
+    assert gaussian_epsilon(np.sqrt(4) * SENSITIVITY / model.deviation, DELTA) == pytest.approx(1.0, rel=1e-3)
+    encoding = Encoding.from_schema(people.schema)
+    releases = [Identity().anonymize(people.select_rows(np.arange(i, 600, 2)), rng=0) for i in (0, 1)]
+    overheard = overhear(model, releases, encoding, "document", 4, np.random.default_rng(0))
+    assert len(overheard.sums) == 4
+    raw, labels = encoding.encode_table(people), binary_target(people, people.schema)
+    rebuilt = overheard.rebuild(encoding, raw[1::2], labels[1::2], "entropy", np.random.default_rng(0))
+    assert abs(len(rebuilt.features) - 300) <= 4, "as many rows as the node has, but for rounding"
+    counts = first_counts(overheard.sums[0], 300, np.full(4, 0.25)).sum(axis=1)
+    true = np.bincount(leaves_of(overheard.sums[0].tree, raw[::2]), minlength=4)
+    assert not np.array_equal(counts, true)

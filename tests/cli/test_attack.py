@@ -107,3 +107,25 @@ def test_attacks_are_listed_with_what_they_mean(run: Run) -> None:
     assert {"record_linkage", "composition_federation", "downcoding"} <= {entry["name"] for entry in listed}
     assert all(entry["meaning"] for entry in listed)
     assert "record_linkage" in run("attack", "--list").out
+
+
+def test_who_is_most_exposed_is_shown_without_cells(
+    run: Run, attacked: list[str | Path], ward: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "records.csv"
+    found = run(*attacked, "--k", "4", "--suite", "record_linkage", "--records", out, "--json")
+    assert found.code == 0, found.err
+    (risk,) = found.json["record_risks"]
+    assert risk["attack"] == "record_linkage"
+    assert risk["most"] == 1
+    assert risk["most_chance"] <= 0.25
+    lines = out.read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "row,record_linkage,record_linkage_most_exposed"
+    assert len(lines) == 1 + found.json["n"]
+    assert sum(line.endswith("True") for line in lines) == 1
+    printed = run(*attacked, "--k", "4", "--suite", "record_linkage")
+    assert "The most exposed 1 %" in printed.out
+    refused = run(*attacked, "--k", "4", "--suite", "record_linkage", "--records", ward)
+    assert refused.code == 2
+    again = run(*attacked, "--k", "4", "--suite", "record_linkage", "--records", out)
+    assert again.code == 2, "not replaced without --force"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
+from fedanon.datasets.adult import complete_rows
 from fedanon.harness.experiment import read_experiment
 from fedanon.harness.result_set import write_results
 from tests.cli.conftest import Run
@@ -116,3 +118,21 @@ def test_the_page_in_a_browser(run: Run, released: Path, tmp_path: Path) -> None
     seen = browse(page, f"--screenshot={shot}")
     assert "CONSOLE" not in seen.stderr, seen.stderr
     assert shot.stat().st_size > 20_000
+
+
+def test_the_most_exposed_are_shown_by_numbers(run: Run, tmp_path: Path) -> None:
+    """Also those of a model's attack, which --suite adds; no subgroup of anybody is named."""
+    out, page = tmp_path / "adult.csv", tmp_path / "report.html"
+    complete_rows()[:300].to_csv(tmp_path / "table.csv", index=False)
+    schema = files("fedanon.datasets") / "bundled" / "adult.toml"
+    assert run("anonymize", tmp_path / "table.csv", "--schema", schema, "--k", "5", "-o", out).code == 0
+    asked = ["--original", tmp_path / "table.csv", "--schema", schema, "--suite", "record_linkage,membership_loss"]
+    done = run("report", "--privacy", out, *asked, "-o", page, "--json")
+    assert done.code == 0, done.err
+    text = Page(page.read_text(encoding="utf-8")).text
+    assert "The most exposed 1 %" in text
+    assert "Risk by subgroup" in text
+    assert not any(value in text for value in ("Female", "Amer-Indian-Eskimo", "Black"))
+    (risk,) = done.json["attacks"]["record_risks"]
+    assert risk["most"] == 3
+    assert {"column", "subgroups", "lowest", "highest", "differs"} == set(risk["columns"][0])

@@ -8,8 +8,17 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from fedanon.attacks.gradient_inversion import Decoder
+from fedanon.attacks.private_trees import PrivateTrees
 from fedanon.attacks.row_rebuilding import Solver
-from fedanon.attacks.tree_reconstruction import COMPROMISED, VICTIM, Judge, flower_model, judge_all, overhear
+from fedanon.attacks.tree_reconstruction import (
+    COMPROMISED,
+    VICTIM,
+    Judge,
+    OverheardTrees,
+    flower_model,
+    judge_all,
+    overhear,
+)
 from fedanon.attacks.tree_sums import Wire
 from fedanon.data.partition import parse_partition
 from fedanon.federated.sources import data_of, whole_table
@@ -23,6 +32,8 @@ from fedanon.models.target import binary_target
 
 #: of the rows, at least this share is kept for testing
 TEST_SHARE = 0.2
+#: private trees: few leaves, so that each holds more rows than noise; chosen on one split of stroke
+PRIVATE_DEPTH, PRIVATE_ETA = 2, 0.3
 
 
 @TASKS.register("reconstruction")
@@ -45,7 +56,17 @@ class ReconstructionTask(MethodTask):
     wire: Wire = parameter("document", help="what is sent: document, no_sum_hessian or leaf_weights")
     thresholds: Literal["values", "between"] = parameter("values", help="of raw rows: as they are, or between values")
     instances: Literal["draws", "leaves"] = parameter("draws", help="how released cells become features")
+    epsilon: float = parameter(
+        0.0, help="of differentially private trees on the rows; 0: none", at_least=0, optional=True
+    )
     solver: Solver = parameter("entropy", help="how rows are assigned to leaves: entropy or milp")
+
+    def _model(self) -> OverheardTrees:
+        if self.epsilon:
+            return PrivateTrees(
+                epsilon=self.epsilon, rounds=self.rounds, max_depth=PRIVATE_DEPTH, eta=PRIVATE_ETA, thresholds="values"
+            )
+        return flower_model(self.depth, forced=self.thresholds == "between", draws=self.instances == "draws")
 
     def run(self) -> CellResult:
         """Deal out the rows, release, train, rebuild and judge."""
@@ -58,12 +79,12 @@ class ReconstructionTask(MethodTask):
         releases = self.releases([train.select_rows(rows) for rows in parts])
         encoding, labels = Encoding.from_schema(table.schema), binary_target(train, train.schema)
         raw = encoding.encode_table(train)
-        model = flower_model(self.depth, forced=self.thresholds == "between", draws=self.instances == "draws")
+        model = self._model()
         overheard = overhear(model, releases, encoding, self.wire, self.rounds, rng)
         own = parts[min(COMPROMISED, len(parts) - 1)]
         rebuilt = overheard.rebuild(encoding, raw[own], labels[own], self.solver, rng)
         judge = Judge(Decoder(encoding, raw), raw[parts[VICTIM]])
-        right, details = judge_all(judge, rebuilt, raw[own], releases[VICTIM], rng)
+        right, _, details = judge_all(judge, rebuilt, raw[own], releases[VICTIM], rng)
         predicted = model.predict_proba(overheard.parameters, encoding.encode_table(test))
         found = {"rebuilt": float(right.mean())}
         found |= {name.replace("rate_of", "rebuilt"): value for name, value in details.items()}

@@ -18,6 +18,7 @@ from fedanon.report.document import (
     TableCell,
     TableColumn,
 )
+from fedanon.report.privacy.exposed import attack_title, exposed_blocks
 from fedanon.report.privacy.language import Language
 
 PERCENT = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -31,6 +32,7 @@ def attacks_section(found: AttackReport | None, say: Language) -> Section:
     blocks: list[Block] = [Paragraph(say("attacks.about"))]
     if found.results:
         blocks += [_figure(found.results, say), _table(found.results, say), _meanings(found.results, say)]
+    blocks += exposed_blocks(found.record_risks, say)
     if found.not_tried:
         items = tuple(f"{attack_title(name, say)}: {reason}" for name, reason in found.not_tried.items())
         blocks.append(Details(say("attacks.not_tried", n=len(items)), (Bullets(items),)))
@@ -41,12 +43,6 @@ def largest_gain(found: AttackReport | None) -> AttackResult | None:
     """Return the attack whose entire interval lies furthest above guessing."""
     gains = [one for one in found.results if one.low > one.baseline] if found else []
     return max(gains, key=lambda one: one.low - one.baseline, default=None)
-
-
-def attack_title(name: str, say: Language) -> str:
-    """Return the title of an attack; one that the language has no text for keeps its own."""
-    key = f"attack.{name}"
-    return say(key) if say.knows(key) else ATTACKS[name].title
 
 
 def _figure(results: list[AttackResult], say: Language) -> Figure:

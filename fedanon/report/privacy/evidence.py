@@ -232,10 +232,12 @@ class ReleaseEvidence:
             return self.matched, self.release
         return with_masked_columns(self.path, self.matched, self.manifest, self.order)
 
-    def attacked(self, on_attack: Callable[[str], None] = lambda _: None) -> AttackReport | None:
-        """Run every attack on a release; None without the original."""
+    def attacked(
+        self, on_attack: Callable[[str], None] = lambda _: None, suite: str = "release"
+    ) -> AttackReport | None:
+        """Run the attacks of a suite; None without the original."""
         if self.matched is None or self.release is None:
             return None
         seen = () if self.series is None else self.series.seen()
         context = AttackContext(self.matched, self.release, self.anonymizer, SEED, seen)
-        return run_attacks(context, select_attacks("release"), on_attack)
+        return run_attacks(context, select_attacks(suite), on_attack)

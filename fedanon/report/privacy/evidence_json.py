@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
+from fedanon.attacks.record_risk import RecordRisk
 from fedanon.attacks.suite import AttackReport
 from fedanon.release.verdicts import Verdict
 from fedanon.report.privacy.claims import sensitive_facts
@@ -78,4 +79,23 @@ def _risk(risk: Risk | None) -> dict[str, float] | None:
 def _attacks(found: AttackReport) -> dict[str, Any]:
     """Return the results without the time they took, so that the same files give the same text."""
     results = [{name: value for name, value in one.to_dict().items() if name != "seconds"} for one in found.results]
-    return {"results": results, "not_tried": found.not_tried}
+    return {
+        "results": results,
+        "not_tried": found.not_tried,
+        "record_risks": [_exposed(one) for one in found.record_risks],
+    }
+
+
+def _exposed(risk: RecordRisk) -> dict[str, Any]:
+    """Return the risk per record with columns by name and their subgroups by number alone."""
+    columns = [
+        {
+            "column": one.column,
+            "subgroups": len(one.subgroups),
+            "lowest": one.subgroups[0].chance,
+            "highest": one.subgroups[-1].chance,
+            "differs": one.differs,
+        }
+        for one in risk.columns
+    ]
+    return risk.to_dict() | {"columns": columns}

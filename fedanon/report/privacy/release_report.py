@@ -10,9 +10,10 @@ from fedanon.attacks.suite import AttackReport
 from fedanon.data.lint import Lookalike
 from fedanon.data.schema import Role
 from fedanon.report.document import Block, Document, Facts
-from fedanon.report.privacy.attacks import attack_title, attacks_section, largest_gain
+from fedanon.report.privacy.attacks import attacks_section, largest_gain
 from fedanon.report.privacy.claims import SensitiveFacts, claims_section, sensitive_facts
 from fedanon.report.privacy.evidence import ReleaseEvidence
+from fedanon.report.privacy.exposed import attack_title
 from fedanon.report.privacy.headline import headline, promise
 from fedanon.report.privacy.language import Language
 from fedanon.report.privacy.limits import impact_section, limits_of_release, limits_section
