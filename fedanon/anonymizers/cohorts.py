@@ -238,7 +238,7 @@ class Placement:
         return far
 
     def _leave(self, row: int, c: int) -> bool:
-        """Hold back a person of a cohort, their row staying as a counterfeit where it must; whether that is possible."""
+        """Hold back a person of a cohort, whose row stays as a counterfeit where it must; whether that is possible."""
         stays = self._stays[c]
         at = max(i for i, stay in enumerate(stays) if stay.person == self._who[row])
         stay = stays[at]
