@@ -51,10 +51,12 @@ def by_columns(source: Path, _n: int) -> None:
     from fedanon.anonymizers.mondrian.method import Mondrian
     from fedanon.data.schema import Schema
     from fedanon.io.parquet_source import ParquetSource
+    from fedanon.io.release_file import write_release
 
     opened = ParquetSource.open(source, Schema.read(source.with_suffix(".toml")))
     table = opened.table()
-    opened.write_release(Mondrian(k=K).anonymize(table, rng=0), table, source.with_name("released.parquet"))
+    out, release = source.with_name("released.parquet"), Mondrian(k=K).anonymize(table, rng=0)
+    write_release(release, table, out, source=opened, overwrite=True)
 
 
 def everything(source: Path, _n: int) -> None:
@@ -66,7 +68,7 @@ def everything(source: Path, _n: int) -> None:
     from fedanon.io.release_file import write_release
 
     table = Table.from_frame(read_frame(source), Schema.read(source.with_suffix(".toml")))
-    write_release(Mondrian(k=K).anonymize(table, rng=0), table, source.with_name("released.parquet"))
+    write_release(Mondrian(k=K).anonymize(table, rng=0), table, source.with_name("released.parquet"), overwrite=True)
 
 
 def nothing(_source: Path, _n: int) -> None:

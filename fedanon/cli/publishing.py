@@ -114,7 +114,7 @@ class PublishingSource(options.TableSource):
             with_schema=self.quasi is None,
             announce=announce,
         )
-        written = Manifest.beside(write_release(release, table, self.output, form=form, source=source))
+        written = Manifest.beside(write_release(release, table, self.output, form=form, source=source, overwrite=True))
         assert written is not None
         facts = {"output": str(self.output), "row_order": written.document["row_order"], "changes": written.changes}
         if self.to_table is not None:

@@ -28,6 +28,10 @@ def infer(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Where to write it; else it is printed.")
     ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="The column that models predict; it is published as it is."),
+    ] = None,
     force: options.Force = False,
     audit: AuditFile = None,
 ) -> None:
@@ -41,7 +45,7 @@ def infer(
     check_output(output, inputs=source.inputs, endings=(".toml",), force=force)
     with audited(audit, "schema infer") as entry:
         frame, dialect = source.read_frame()
-        text = proposed_toml(frame, name=source.name)
+        text = proposed_toml(frame, name=source.name, target=target)
         if output is None:
             typer.echo(text, nl=False)
             return

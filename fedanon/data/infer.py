@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from itertools import pairwise
@@ -100,20 +100,38 @@ def infer_attribute(frame: pd.DataFrame, name: str, role: Role) -> Attribute:
     return _attribute(name, role, _known_cells(frame[[name]], missing_tokens(frame[[name]]))[name])
 
 
-def schema_of(proposals: Sequence[Proposal], *, name: str, missing_values: tuple[str, ...] = ()) -> Schema:
+def with_target(proposals: Sequence[Proposal], frame: pd.DataFrame, target: str) -> list[Proposal]:
+    """The proposals with the column that somebody chose to predict: sensitive, since it is published as it is."""
+    chosen = next((proposal for proposal in proposals if proposal.name == target), None)
+    if chosen is None:
+        raise ConfigError(f"The table has no column {target!r} to predict.")
+    if chosen.role is Role.IDENTIFYING:
+        raise ConfigError(f"The column {target!r} cannot be the target: it looks identifying ({chosen.reason}).")
+    reason = f"the target, published as it is; else {chosen.role}: {chosen.reason}"
+    declared = replace(chosen, attribute=infer_attribute(frame, target, Role.SENSITIVE), reason=reason)
+    return [declared if proposal is chosen else proposal for proposal in proposals]
+
+
+def schema_of(
+    proposals: Sequence[Proposal], *, name: str, missing_values: tuple[str, ...] = (), target: str | None = None
+) -> Schema:
     """Return the schema that the proposals for all columns make."""
     person = next((proposal.name for proposal in proposals if proposal.is_person), None)
     attributes = tuple(proposal.attribute for proposal in proposals)
-    return Schema(attributes, name=name, person_id=person, missing_values=missing_values)
+    return Schema(attributes, name=name, person_id=person, missing_values=missing_values, target=target)
 
 
-def proposed_toml(frame: pd.DataFrame, *, name: str, proposals: Sequence[Proposal] | None = None) -> str:
+def proposed_toml(
+    frame: pd.DataFrame, *, name: str, proposals: Sequence[Proposal] | None = None, target: str | None = None
+) -> str:
     """Return the text of a schema file for ``frame``, in which every column has its reason above it.
 
-    ``proposals`` are those of :func:`infer_columns`, where they are known.
+    ``proposals`` are those of :func:`infer_columns`, where they are known; ``target`` is the column to predict.
     """
     proposals = infer_columns(frame) if proposals is None else proposals
-    schema = schema_of(proposals, name=name, missing_values=missing_tokens(frame))
+    if target is not None:
+        proposals = with_target(proposals, frame, target)
+    schema = schema_of(proposals, name=name, missing_values=missing_tokens(frame), target=target)
     comment = PROPOSAL if schema.person_id is not None else f"{PROPOSAL}\n\n{NO_PERSON}"
     return schema_toml(schema, comment=comment, reasons={proposal.name: proposal.reason for proposal in proposals})
 

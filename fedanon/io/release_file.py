@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import os
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -100,6 +101,7 @@ def write_release(
     *,
     form: FileForm | None = None,
     source: ColumnSource | None = None,
+    overwrite: bool = False,
 ) -> Path:
     """Verify ``release`` once more, then write it to ``path`` and its manifest to ``<path>.manifest.json``.
 
@@ -107,16 +109,19 @@ def write_release(
     ----------
     release : what is published.
     table : what it was made from.
-    path : the file; Parquet, Excel or FHIR resources by its ending (.parquet, .xlsx, .ndjson), else CSV. An older one
-        is replaced.
+    path : the file; Parquet, Excel or FHIR resources by its ending (.parquet, .xlsx, .ndjson), else CSV.
     form : how it is written; by default as UTF-8 with commas, its rows in random order.
     source : where ``table`` was read from, if it holds only some of the columns.
+    overwrite : whether a file that exists, or a manifest beside it, may be replaced; else ConfigError.
 
     Returns
     -------
     The path of the file. A manifest beside it means that both were written whole.
     """
     path, form = Path(path), form or FileForm()
+    there = next((each for each in (path, manifest_path(path)) if os.path.lexists(each)), None)
+    if there is not None and not overwrite:
+        raise ConfigError(f"The output {there} exists; overwrite=True replaces it.")
     table.refuse_without_key()
     verify(release, table)
     kind = release_kind(path)

@@ -2,13 +2,15 @@
 
 A numeric column has one bin per value if it counts few whole numbers, else equal bins of its declared range, and a last
 bin for missing values. A categorical column has one bin per leaf of its taxonomy, in depth-first order, so that every
-taxonomy node is a range of bins. Axes follow from the schema alone: they are the same at every node, whatever its rows.
+taxonomy node is a range of bins. A rule for codes lists all of them, as fine as :data:`MOST_CODES` allow, so that codes
+that no node has seen have their bin too. Axes follow from the schema alone: they are the same at every node, whatever
+its rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -16,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedanon.data.hierarchy import MISSING, Hierarchy
+from fedanon.data.rules import CodeRule, bind_codes
 from fedanon.data.schema import Categorical, Numeric, Schema
 from fedanon.data.table import Table
-from fedanon.errors import ConfigError, UpdateRejectedError
+from fedanon.errors import UpdateRejectedError
 from fedanon.types import FloatArray, IntArray
 
 #: number of bins of a numeric column that has more than a few whole numbers as values
@@ -26,6 +29,8 @@ N_BINS = 1024
 #: the most buckets of a column in one answer
 MOST_BUCKETS = 128
 MAX_NODES = 2_000_000
+#: the most bins of a column whose codes are known by a rule; finer ones share the bin of what they lie below
+MOST_CODES = 20_000
 NUMERIC, TAXONOMY = 0, 1
 
 
@@ -103,15 +108,39 @@ def _check_tree(parent: IntArray, first: IntArray, last: IntArray, n_leaves: int
 
 def make_axes(schema: Schema) -> list[Axis]:
     """The axes of a schema's quasi-identifiers, in order."""
-    ruled = [a.name for a in schema.quasi_identifiers if isinstance(a, Categorical) and a.rule is not None]
-    if ruled:
-        raise ConfigError(
-            "Methods that nodes run together need taxonomies that list every value; those of these columns are rules: "
-            f"{', '.join(ruled)}. List their values, or let each node anonymize alone."
-        )
     return [
-        _numeric_axis(a) if isinstance(a, Numeric) else _taxonomy_axis(a.hierarchy) for a in schema.quasi_identifiers
+        _numeric_axis(a) if isinstance(a, Numeric) else _taxonomy_axis(_taxonomy(a)) for a in schema.quasi_identifiers
     ]
+
+
+def _taxonomy(attribute: Categorical) -> Hierarchy:
+    return attribute.hierarchy if attribute.rule is None else _listed(attribute.rule)
+
+
+@lru_cache(maxsize=64)
+def _listed(rule: CodeRule) -> Hierarchy:
+    """The taxonomy of all codes of a rule, with a leaf for missing values, whether or not a node has any."""
+    return bind_codes(rule, rule.list_paths(MOST_CODES), name=rule.type_name).with_missing()
+
+
+def list_codes(table: Table) -> Table:
+    """The table with columns whose rules list all codes; each value is the listed code that it is or lies below."""
+    columns, codes = list(table.columns), table.codes.copy()
+    for i, column in enumerate(columns):
+        attribute = column.attribute
+        if not isinstance(attribute, Categorical) or attribute.rule is None:
+            continue
+        tree = _listed(attribute.rule)
+        if attribute.hierarchy is tree:
+            continue
+        paths = attribute.hierarchy.paths()
+        known = [next(tree.codes[label] for label in path if label in tree.codes) for path in paths]
+        codes[:, i] = np.array(known, dtype=np.int32)[codes[:, i]]
+        columns[i] = replace(column, attribute=replace(attribute, hierarchy=tree))
+    if tuple(columns) == table.columns:
+        return table
+    schema = table.schema.replacing(*(column.attribute for column in columns))
+    return replace(table, schema=schema, columns=tuple(columns), codes=codes)
 
 
 def _numeric_axis(attribute: Numeric) -> Axis:

@@ -17,7 +17,7 @@ from fedanon.data.table import Table
 from fedanon.errors import ConfigError, InfeasibleError, UpdateRejectedError
 from fedanon.fields import build
 from fedanon.joint import JOINT_METHODS
-from fedanon.joint.axes import Axis, bin_rows, make_axes
+from fedanon.joint.axes import Axis, bin_rows, list_codes, make_axes
 from fedanon.joint.masks import KEY_ARRAYS, Keys, mask_counts, read_keys
 from fedanon.joint.method import JointMethod
 from fedanon.joint.noise import RandomWords, seeded_words
@@ -46,7 +46,7 @@ class Participant:
 
     def __init__(self, table: Table, method: JointMethod, number: int, seed: int = 0) -> None:
         check_countable(table, method)
-        self.table = table
+        self.table = list_codes(table)
         self.method = method
         self.number = number
         self.axes: list[Axis] = make_axes(table.schema)
@@ -145,6 +145,7 @@ class JointNode(Node):
     """A node of a run with a joint method."""
 
     def __init__(self, table: Table, settings: RunSettings, number: int, rules: NodeRules | None = None) -> None:
+        table = list_codes(table)
         super().__init__(table, settings, number, rules)
         if settings.protocol != "corrected":
             raise ConfigError(f"The method {settings.method!r} needs the protocol 'corrected'.")

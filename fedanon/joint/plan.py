@@ -16,7 +16,7 @@ from fedanon.data.hierarchy import MISSING
 from fedanon.data.schema import Categorical, Numeric
 from fedanon.data.table import Table
 from fedanon.errors import UpdateRejectedError
-from fedanon.joint.axes import Axis, bin_edges, bin_rows
+from fedanon.joint.axes import Axis, bin_edges, bin_rows, list_codes
 from fedanon.joint.regions import Router, read_router
 from fedanon.release.release import Release
 from fedanon.types import IntArray
@@ -106,6 +106,7 @@ class PlannedRegions:
 
     def apply(self, release: Release, table: Table) -> tuple[IntArray, Mapping[str, Cells]]:
         """Class of every row, and the cells of all classes."""
+        table = list_codes(table)
         found = self.plan.classify(bin_rows(table))
         named = np.where(found < 0, -2 - found, found).astype(np.int32)
         return named, self.plan.cells(table.schema.quasi_identifiers)

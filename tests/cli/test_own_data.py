@@ -12,21 +12,18 @@ from tests.cli.conftest import Run
 from tests.hospital_table import HOSPITALS, hospital_rows, write_csv, write_excel, write_fhir, write_sqlite
 
 ROWS = hospital_rows()
-#: what a person decides after `schema infer`, and the rules that it proposes by itself
-DECIDED = {"hospital": "identifying", "obito": "sensitive"}
+#: the rules that `schema infer` proposes by itself
 RULED = {"nascimento": "date", "cep": "code", "cid": "icd10"}
 WRITTEN = {"csv": "csv", "xlsx": "xlsx", "sqlite": "csv", "fhir": "ndjson"}
 
 
-def decide(schema: Path) -> None:
-    """Change roles and name the target, as a person would in an editor."""
+def check_proposal(schema: Path) -> None:
+    """Rules are proposed, the target is named, and nothing is left for a person to write."""
     text = schema.read_text(encoding="utf-8")
-    for column, role in DECIDED.items():
-        text, count = re.subn(rf'(\[attributes.{column}\]\nrole = )"\w+"', rf'\1"{role}"', text)
-        assert count == 1, column
     for column, rule in RULED.items():
         assert re.search(rf'\[attributes.{column}\]\nrole = "\w+"\ntype = "{rule}"', text), column
-    schema.write_text(text.replace('person_id = "cpf"', 'person_id = "cpf"\ntarget = "obito"', 1), encoding="utf-8")
+    assert 'target = "obito"' in text
+    assert 'role = "undecided"' not in text
 
 
 def source(kind: str, folder: Path) -> list[str | Path]:
@@ -47,11 +44,11 @@ def source(kind: str, folder: Path) -> list[str | Path]:
 def test_from_a_hospitals_table_to_a_release_a_report_and_a_federation(kind: str, run: Run, tmp_path: Path) -> None:
     table = source(kind, tmp_path)
     schema, out, key = tmp_path / "s.toml", tmp_path / f"released.{WRITTEN[kind]}", tmp_path / "rows.json"
-    inferred = run("schema", "infer", *table, "-o", schema)
+    inferred = run("schema", "infer", *table, "--target", "obito", "-o", schema)
     assert inferred.code == 0, inferred.err
     if kind == "csv":
         assert "cp1252, separator ';', decimal comma, header line, quotes where needed" in inferred.out
-    decide(schema)
+    check_proposal(schema)
     made = run("anonymize", *table, "--schema", schema, "--k", "10", "-o", out, "--row-key", key, "--json")
     assert made.code == 0, made.err
     assert made.json["people"] == ROWS["cpf"].nunique()
@@ -78,6 +75,17 @@ def test_from_a_hospitals_table_to_a_release_a_report_and_a_federation(kind: str
     manifest = Path(f"{out}.manifest.json").read_text(encoding="utf-8")
     for text in (page.read_text(encoding="utf-8"), manifest, made.out, learned.out):
         assert not any(secret in text for secret in (*ROWS["cpf"][:20], *ROWS["nome"][:20]))
+
+
+def test_a_target_is_a_column_of_the_table_that_names_nobody(run: Run, tmp_path: Path) -> None:
+    table = write_csv(ROWS, tmp_path / "pacientes.csv")
+    for column, said in {
+        "morte": "no column 'morte'",
+        "cpf": "'cpf' cannot be the target: it looks identifying",
+    }.items():
+        failed = run("schema", "infer", table, "--target", column)
+        assert failed.code == 2
+        assert said in failed.err
 
 
 SCHEMA = """

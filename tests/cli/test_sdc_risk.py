@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -87,3 +88,18 @@ def test_bad_keys_are_one_line(run: Run, ward: Path, schema: Path, arguments: li
     assert done.code == (3 if "no column" in message or "need a type" in message else 2)
     assert message in done.err
     assert done.err.count("\n") == 1
+
+
+def test_undecided_columns_are_named_and_keys_are_measured_without_them(run: Run, ward: Path, schema: Path) -> None:
+    text = schema.read_text()
+    first = re.search(r"\[attributes\.(\w+)\]\nrole = \"quasi_identifying\"", text)
+    assert first is not None
+    name = first[1]
+    schema.write_text(text.replace(first[0], first[0].replace("quasi_identifying", "undecided")))
+    refused = run("sdc", "risk", ward, "--schema", schema)
+    assert (refused.code, "--keys a,b,c" in refused.err, name in refused.err) == (3, True, True)
+    assert "Decide in the schema" in run("sdc", "risk", ward, "--schema", schema, "--keys", name).err
+    other = next(key for key in re.findall(r"\[attributes\.(\w+)\]\nrole = \"quasi_identifying\"", text) if key != name)
+    measured = run("sdc", "risk", ward, "--schema", schema, "--keys", other)
+    assert measured.code == 0, measured.err
+    assert f"Not counted, since their role is undecided: {name}." in measured.out

@@ -186,7 +186,8 @@ def test_text_like_a_formula_is_never_one(tmp_path: Path) -> None:
         )
         table.frame["nota"] = "=1+1"
         form = FileForm(formula_guard=guarded)
-        out = write_release(Mondrian(k=2).anonymize(table, rng=0), table, tmp_path / "out.xlsx", form=form)
+        path = tmp_path / f"guarded {guarded}.xlsx"
+        out = write_release(Mondrian(k=2).anonymize(table, rng=0), table, path, form=form)
         cell = openpyxl.load_workbook(out).active.cell(2, 3)
         assert (cell.value, cell.data_type) == (shown, "s")
 

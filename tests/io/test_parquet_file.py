@@ -339,7 +339,7 @@ def test_a_source_that_changes_meanwhile_is_refused_and_the_old_release_stays(
     before = path.read_bytes(), manifest_path(path).read_bytes()
     write(source.path, {name: values[::-1] for name, values in columns.items()})
     with pytest.raises(DataError, match="was changed after"):
-        write_release(release, table, path, source=source)
+        write_release(release, table, path, source=source, overwrite=True)
     assert (path.read_bytes(), manifest_path(path).read_bytes()) == before
     assert len(list(tmp_path.iterdir())) == 3, "no draft is left"
 

@@ -16,7 +16,7 @@ from fedanon.data.groups import Groups
 from fedanon.data.hierarchy import Hierarchy
 from fedanon.data.schema import Categorical, Role, Schema
 from fedanon.data.table import Table
-from fedanon.errors import DataError, PrivacyViolationError, SchemaError
+from fedanon.errors import ConfigError, DataError, PrivacyViolationError, SchemaError
 from fedanon.io import release_file
 from fedanon.io.release_file import NO_CLAIM, FileForm, manifest_path, read_release
 from fedanon.release.recoding import NearestGroup
@@ -99,6 +99,19 @@ def test_same_release_same_bytes(release, table, tmp_path):
     assert manifest_path(one).read_bytes() == manifest_path(two).read_bytes()
 
 
+def test_a_file_that_exists_is_replaced_only_if_told(release, table, tmp_path):
+    path = write_release(release, table, tmp_path / "out.csv")
+    before = path.read_bytes()
+    path.unlink()
+    for kept in (manifest_path(path), path):
+        with pytest.raises(ConfigError, match="exists; overwrite=True"):
+            write_release(release, table, path)
+        path.write_bytes(b"older")
+        manifest_path(path).unlink(missing_ok=True)
+        assert kept == manifest_path(path) or path.read_bytes() == b"older"
+    assert write_release(release, table, path, overwrite=True).read_bytes() == before
+
+
 def test_no_claim_is_said_plainly(release, table, tmp_path):
     path = write_release(replace(release, claim=None), table, tmp_path / "out.csv")
     document = json.loads(manifest_path(path).read_text())
@@ -125,7 +138,7 @@ def test_a_stale_manifest_never_stands_beside_a_new_table(release, table, tmp_pa
 
     monkeypatch.setattr(module, "atomic_write", fail)
     with pytest.raises(DataError):
-        write_release(release, table, path)
+        write_release(release, table, path, overwrite=True)
     assert not manifest_path(path).exists()
 
 

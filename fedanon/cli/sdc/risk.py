@@ -11,7 +11,7 @@ import typer
 from fedanon.cli import options
 from fedanon.cli.audit import AuditFile, audited
 from fedanon.cli.output import console, json_text, print_json, print_table
-from fedanon.errors import ConfigError
+from fedanon.errors import ConfigError, SchemaError
 from fedanon.fields import listed
 
 if TYPE_CHECKING:
@@ -89,9 +89,23 @@ def _refuse_of_release(original: options.TableSource | None, row_key: Path | Non
 
 def _of_table(table: Table, keys: list[str], asked: dict[str, Any]) -> tuple[dict[str, Any], str]:
     from fedanon.data.key_choice import with_quasi_identifiers
+    from fedanon.data.schema import Role
     from fedanon.sdc.risk_profile import table_risk
 
-    return table_risk(with_quasi_identifiers(table, keys) if keys else table, **asked), table.sha256
+    undecided = table.schema.undecided
+    if not keys and undecided:
+        raise SchemaError(
+            f"The role of {len(undecided)} columns is undecided, so which columns are keys is not known: "
+            f"{', '.join(undecided)}. Decide in the schema, or name the keys: --keys a,b,c."
+        )
+    if unread := [name for name in keys if name in undecided]:
+        raise SchemaError(
+            f"The role of keys is undecided: {', '.join(unread)}. Decide in the schema: quasi_identifying."
+        )
+    counted = with_quasi_identifiers(table, keys) if keys else table
+    left = [replace(counted.schema[name], role=Role.INSENSITIVE) for name in undecided]
+    profile = table_risk(replace(counted, schema=counted.schema.replacing(*left)), **asked)
+    return {**profile, **({"undecided": list(undecided)} if undecided else {})}, table.sha256
 
 
 def _of_release(
@@ -125,6 +139,9 @@ def _report(profile: dict[str, Any]) -> None:
     out.print(
         f"{n:,} records; keys: {', '.join(profile['keys'])}; {profile['key_combinations']:,} combinations of them."
     )
+    if "undecided" in profile:
+        names = ", ".join(profile["undecided"])
+        out.print(f"Not counted, since their role is undecided: {names}. The risk is higher if someone knows them.")
     _report_records(profile, before)
     _report_numbers(profile, before)
     contributions = [

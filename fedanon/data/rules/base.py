@@ -75,6 +75,9 @@ class NumberRule(Protocol):
 class CodeRule(Protocol):
     """A taxonomy of codes that need not be listed."""
 
+    def __hash__(self) -> int:
+        """Rules are values, by which what follows from them can be kept."""
+
     @property
     def type_name(self) -> str:
         """The type as a schema file names it."""
@@ -112,6 +115,9 @@ class CodeRule(Protocol):
     @property
     def samples(self) -> list[str]:
         """One value below each leaf of the outline."""
+
+    def list_paths(self, most: int) -> list[tuple[str, ...]]:
+        """The paths of all codes, as fine as ``most`` of them allow: every value lies below the first label of one."""
 
     def to_dict(self) -> dict[str, Any]:
         """The keys of a schema file that declare it, beside its type."""

@@ -12,6 +12,8 @@ from bisect import bisect_right
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from importlib.resources import files
+from itertools import product
+from string import ascii_uppercase, digits
 from typing import Any, Literal, NamedTuple, get_args
 
 from fedanon.data.hierarchy import ROOT, Hierarchy
@@ -145,6 +147,16 @@ class IcdRule:
         """The first category of each chapter."""
         return [_category(chapter.first, self.edition) for chapter in _table(self.edition).chapters]
 
+    def list_paths(self, most: int) -> list[tuple[str, ...]]:
+        """All categories, national ones with a letter too; blocks or chapters where these are more than ``most``."""
+        categories = _all_categories(self.edition)
+        found: set[tuple[str, ...]] = set()
+        for level in LEVELS[max(LEVELS.index(self.level), 1) :]:
+            found = {path for each in categories if (path := self.published_at(level).path(each)) is not None}
+            if len(found) <= most:
+                break
+        return sorted(found)
+
     def to_dict(self) -> dict[str, Any]:
         """As a schema file writes it."""
         stated = {"level": self.level, "distinct_at": self.distinct_at}
@@ -185,6 +197,13 @@ def _without_gaps(chapter: _Range, blocks: list[_Range], edition: Edition) -> li
         found += [block] if block.label else []
         begin = block.last + 1
     return found
+
+
+def _all_categories(edition: Edition) -> list[str]:
+    """Every category that a code can have, whether or not a chapter lists it."""
+    if edition == "icd10":
+        return ["".join(signs) for signs in product(ascii_uppercase, digits, digits + ascii_uppercase)]
+    return [*(f"{n:03}" for n in range(1000)), *(f"E{n:03}" for n in range(1000)), *(f"V{n:02}" for n in range(100))]
 
 
 def _range(text: str, label: str, edition: Edition) -> _Range:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 from math import prod
 from string import ascii_uppercase, digits
 from typing import Any
@@ -138,6 +139,18 @@ class PrefixRule:
     def samples(self) -> list[str]:
         """The first code with each first character."""
         return [letter + "".join(rest[0] for rest in self._alphabets[1:]) for letter in self._alphabets[0]]
+
+    def list_paths(self, most: int) -> list[tuple[str, ...]]:
+        """All codes of the longest prefix that has at most ``most``, and the shorter ones where codes may end early."""
+        finest = len(self._alphabets) if self.level == "code" else int(self.level)
+        lengths = [n for n in (*self.prefixes, len(self._alphabets)) if n <= finest]
+        fitting = [n for n in lengths if prod(map(len, self._alphabets[:n])) <= most] or lengths[:1]
+        level = "code" if fitting[-1] == len(self._alphabets) else str(fitting[-1])
+        rule, rest = self.published_at(level), "".join(alphabet[0] for alphabet in self._alphabets)
+        ends = fitting[:-1] if self.partial else []
+        texts = ("".join(text) for n in (*ends, fitting[-1]) for text in product(*self._alphabets[:n]))
+        paths = (rule.path(text if len(text) in ends else text + rest[len(text) :]) for text in texts)
+        return [path for path in paths if path is not None]
 
     def to_dict(self) -> dict[str, Any]:
         """As a schema file writes it."""

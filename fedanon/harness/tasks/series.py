@@ -31,7 +31,8 @@ class SeriesTask(MethodTask):
     Every month is released twice: alone, as if there were no other, and as the next of a series. ``certain_alone`` and
     ``certain_series`` are the numbers of people for whom :class:`fedanon.attacks.Intersection` of all releases leaves
     one value of ``column``, ``certain_first`` those whom the first release alone exposes; ``ncp_extra`` is by how much
-    the mean loss of the months after the first is larger in the series, as a share of that alone.
+    the mean loss of the months after the first is larger in the series, as a share of that alone; ``ncp_extra_last``
+    is that of the last month, when cohorts are oldest.
     """
 
     column: str = parameter(help="sensitive column; other columns that are not quasi-identifiers are left out")
@@ -71,10 +72,12 @@ class SeriesTask(MethodTask):
                 "ncp_alone": float(later[0]),
                 "ncp_series": float(later[1]),
                 "ncp_extra": float(later[1] / later[0] - 1),
+                "ncp_extra_last": losses[-1][1] / losses[-1][0] - 1,
                 "certain_first": self._attack(context, (alone[0],))["certain_people"],
                 **{f"certain_{name}": details["certain_people"] for name, details in found.items()},
                 **{f"posterior_{name}": details["posterior"] for name, details in found.items()},
                 "counterfeit_share": float(np.mean(costs[1:], axis=0)[0]),
+                "counterfeit_share_last": costs[-1][0],
                 "held_back_share": float(np.mean(costs[1:], axis=0)[1]),
             },
             curves={
