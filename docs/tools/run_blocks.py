@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -62,7 +64,9 @@ def main(arguments: list[str]) -> int:
             print(failure)
     failed = sum(len(run.failures) for run in runs)
     total = sum(run.ran for run in runs)
-    print(f"{total} blocks run, {failed} failed, in {time.monotonic() - started:.0f} s")
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    spent = f"{time.monotonic() - started:.0f} s, {used.ru_utime + used.ru_stime:.0f} s of CPU"
+    print(f"{total} blocks run, {failed} failed, in {spent}")
     return min(failed, 1)
 
 
@@ -80,7 +84,7 @@ def run_page(page: Path) -> PageRun:
         folder.mkdir()
         home.mkdir()
         if "tutorials" not in page.parts:
-            _example_files(folder)
+            _example_files(folder, page)
         seen: list[str] = []
         for block in blocks_of(page):
             if block.reason:
@@ -95,12 +99,20 @@ def run_page(page: Path) -> PageRun:
     return run
 
 
-def _example_files(folder: Path) -> None:
-    from fedanon.datasets.example_files import write_example_files
+def _example_files(folder: Path, page: Path) -> None:
+    """What `fedanon data example` writes, under the names that pages use, or a page asks for in a comment."""
+    from fedanon.datasets.example_files import SCHEMA, write_example_files
 
     write_example_files(folder)
+    (folder / "pseudonyms.toml").write_text(SCHEMA.replace('type = "text"', 'type = "text"\npseudonym = true', 1))
+    lines = (folder / "patients.csv").read_text().splitlines(keepends=True)
+    later = (folder / "new_patients.csv").read_text().splitlines(keepends=True)
+    (folder / "feb.csv").write_text("".join([lines[0], *lines[200:], *later[1:]]))
     for name, copies in COPIES.items():
         for copy in copies:
+            shutil.copy(folder / name, folder / copy)
+    for asked in re.findall(r"<!-- files: (.+?) -->", page.read_text(encoding="utf-8")):
+        for copy, name in (pair.split("=") for pair in asked.split(", ")):
             shutil.copy(folder / name, folder / copy)
 
 

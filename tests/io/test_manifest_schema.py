@@ -61,7 +61,7 @@ def test_it_is_a_schema() -> None:
     ],
 )
 def test_releases_keep_it(command: str, folder: Path, run: Run) -> None:
-    run(*command.split())
+    assert run(*command.split()).code == 0
     [document] = manifests(folder)
     Draft202012Validator(SCHEMA).validate(document)
     assert undescribed(document, "release") == set()
@@ -70,7 +70,7 @@ def test_releases_keep_it(command: str, folder: Path, run: Run) -> None:
 
 def test_windows_of_a_gateway_keep_it(folder: Path, run: Run) -> None:
     (folder / "gateway.toml").write_text(GATEWAY, encoding="utf-8")
-    run("stream", "replay", "gateway.toml", "readings.jsonl")
+    assert run("stream", "replay", "gateway.toml", "readings.jsonl").code == 0
     found = list(manifests(folder))
     assert found
     for document in found:
