@@ -1,4 +1,4 @@
-"""The tables of the READMEs are what the harness prints from the stored results, and the Python example runs."""
+"""The tables of the READMEs and of docs/ are what the harness prints from the stored results, and the Python example runs."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ __all__ = ["run"]
 ROOT = Path(__file__).parents[1]
 TABLES = [
     found
-    for file in ("README.md", "experiments/README.md")
+    for file in (ROOT / "README.md", ROOT / "experiments" / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
     for found in re.findall(
         r"<!-- (fedanon experiment (?:show|summary) .*?) -->\n(.*?)<!-- end -->",
-        (ROOT / file).read_text(encoding="utf-8"),
+        file.read_text(encoding="utf-8"),
         flags=re.DOTALL,
     )
 ]
