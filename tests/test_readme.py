@@ -1,4 +1,4 @@
-"""The tables of the READMEs and of docs/ are what the harness prints from the stored results, and the Python example runs."""
+"""The tables of the READMEs and of docs/ are what the harness prints from stored results; the Python example runs."""
 
 from __future__ import annotations
 
