@@ -127,7 +127,9 @@ def _option_row(option: click.Option, context: click.Context) -> tuple[str, str,
 
 
 def _options_as_code(text: str) -> str:
-    return re.sub(r"(?<![\w`-])(--[a-z][\w-]*)(?![\w`-])", r"`\1`", text)
+    from fedanon.cli.options import with_names
+
+    return re.sub(r"(?<![\w`-])(--[a-z][\w-]*)(?![\w`-])", r"`\1`", with_names(text))
 
 
 # ---- errors --------------------------------------------------------------------------------------
