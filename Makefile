@@ -6,7 +6,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # small matrices are faster on one thread, and sums are the same to the bit on every machine
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: run test check bench docs clean
+.PHONY: run test check bench docs sbom clean
 
 run: $(VENV)/installed  ## the main job: anonymised federations of Adult and RAND HIE, tables and tour.png
 	$(BIN)/fedanon tour
@@ -26,6 +26,9 @@ docs: $(VENV)/installed-docs  ## build/site, with warnings as errors; then run e
 	$(BIN)/python docs/tools/check_site.py
 	$(BIN)/codespell
 	$(BIN)/python docs/tools/run_blocks.py
+
+sbom: $(VENV)/installed-docs  ## build/sbom: bill of materials (CycloneDX) and licenses of what `fedanon[all]` brings
+	$(BIN)/python docs/tools/materials.py
 
 bench: $(VENV)/installed-bench  ## speed and memory, measured side by side in one run
 	$(BIN)/python experiments/benchmarks/speed.py
