@@ -26,6 +26,7 @@ docs: $(VENV)/installed-docs  ## build/site, with warnings as errors; then run e
 	$(BIN)/python docs/tools/check_site.py
 	$(BIN)/codespell
 	$(BIN)/python docs/tools/run_blocks.py
+	$(BIN)/python docs/tools/notebooks.py --check
 
 sbom: $(VENV)/installed-docs  ## build/sbom: bill of materials (CycloneDX) and licenses of what `fedanon[all]` brings
 	$(BIN)/python docs/tools/materials.py

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fedanon.data.schema_toml import schema_toml
-from fedanon.testing import example_table
+from fedanon.datasets.example_files import write_example_files
 from tests.cli.conftest import Run, run
 from tests.printed import printed
 
@@ -41,14 +40,16 @@ def test_the_python_example_runs(
 ) -> None:
     """Its types are checked with the recipes, in test_contributing.py."""
     (example,) = printed("README.md")
-    patients, new = example_table(120), example_table(30, seed=1)
-    (tmp_path / "patients.toml").write_text(schema_toml(patients.schema), encoding="utf-8")
-    patients.frame.to_csv(tmp_path / "patients.csv", index=False)
-    new.frame.to_csv(tmp_path / "new_patients.csv", index=False)
+    write_example_files(tmp_path)
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     exec(example, names)
     assert "'k_reached': " in capsys.readouterr().out
-    assert (tmp_path / "released.csv").exists()
-    assert (tmp_path / "released.csv.manifest.json").exists()
-    assert len(names["recoded"]) == len(new)  # type: ignore[arg-type]
+    assert (tmp_path / "by_gfkmc.csv").exists()
+    assert (tmp_path / "by_gfkmc.csv.manifest.json").exists()
+    assert len(names["recoded"]) == 60  # type: ignore[arg-type]
+
+
+def test_it_fits_two_screens() -> None:
+    """Of about sixty lines each."""
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 120

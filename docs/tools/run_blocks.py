@@ -1,4 +1,4 @@
-"""Run every code and console block of the README and of docs/, page by page, each in a folder of its own.
+"""Run every code and console block of the README and of docs/, and the examples, each in a folder of its own.
 
     python docs/tools/run_blocks.py [PAGE ...]
 
@@ -73,11 +73,11 @@ def main(arguments: list[str]) -> int:
 def all_pages() -> list[Path]:
     """The README, what is written in docs/, and the READMEs of examples, longest first."""
     pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "examples").glob("*.md"))]
-    return [page for page in pages if blocks_of(page)]
+    return [*(page for page in pages if blocks_of(page)), *sorted((ROOT / "examples").glob("*.py"))]
 
 
 def run_page(page: Path) -> PageRun:
-    """Run the blocks of a page in order; the rest of a page is left out after a failure."""
+    """Run the blocks of a page in order; the rest of a page is left out after a failure. A script is one block."""
     run, started = PageRun(page), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="docs-") as name:
         folder, home = Path(name) / "work", Path(name) / "home"
@@ -86,7 +86,7 @@ def run_page(page: Path) -> PageRun:
         if "tutorials" not in page.parts:
             _example_files(folder, page)
         seen: list[str] = []
-        for block in blocks_of(page):
+        for block in [Block(page, 1, "python", page.read_text())] if page.suffix == ".py" else blocks_of(page):
             if block.reason:
                 run.skipped.append(block)
                 continue

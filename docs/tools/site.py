@@ -27,7 +27,10 @@ PROJECT = {
     "CHANGELOG.md": "project/changelog.md",
     "CONTRIBUTING.md": "project/contributing.md",
     "SECURITY.md": "project/security.md",
+    "GOVERNANCE.md": "project/governance.md",
+    "CODE_OF_CONDUCT.md": "project/conduct.md",
     "experiments/README.md": "project/experiments.md",
+    "examples/README.md": "project/examples.md",
 }
 _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s#:]+)(#[^)\s]*)?\)")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 from pathlib import Path
@@ -87,3 +88,21 @@ def test_a_page_that_loads_from_another_host_is_found(tmp_path: Path) -> None:
     assert check_site.loads_from_elsewhere(tmp_path) == []
     (tmp_path / "b.html").write_text('<link rel="stylesheet" href="https://fonts.example/css">')
     assert len(check_site.loads_from_elsewhere(tmp_path)) == 1
+
+
+def test_examples_are_short() -> None:
+    scripts = sorted((ROOT / "examples").glob("*.py"))
+    assert len(scripts) == 5
+    for script in scripts:
+        assert len(script.read_text(encoding="utf-8").splitlines()) < 40, script.name
+
+
+def test_notebooks_hold_the_outputs_of_one_run_without_errors() -> None:
+    notebooks = sorted((ROOT / "examples").glob("*.ipynb"))
+    assert len(notebooks) == 3
+    for path in notebooks:
+        cells = [cell for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"]
+        assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1)), path.name
+        outputs = [output for cell in cells for output in cell["outputs"]]
+        assert outputs
+        assert not [output for output in outputs if output["output_type"] == "error"]
