@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import subprocess
 from pathlib import Path
 
 import check_site
+import click
 import pytest
-from blocks import LANGUAGES, blocks_of, console_steps, missing_line
+from blocks import LANGUAGES, Block, blocks_of, console_steps, missing_line
 from run_blocks import run_page
+from typer.main import get_command
+
+from fedanon.cli.app import app
 
 ROOT = Path(__file__).parents[2]
 FENCE = "```"
+COMMAND = get_command(app)
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def page(folder: Path, *blocks: str) -> Path:
@@ -60,12 +67,58 @@ def test_what_a_console_shows_is_compared_in_order() -> None:
     assert missing_line(["two", "one"], "one\ntwo") == "one"
 
 
-@pytest.mark.parametrize("path", [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))], ids=lambda p: p.name)
+@pytest.mark.parametrize("path", PAGES, ids=lambda p: p.name)
 def test_fences_of_a_page_are_known(path: Path) -> None:
     """A block in a language that nothing runs would be shown unchecked."""
     fences = re.findall(r"^ *```(\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
     assert set(fences) <= {*LANGUAGES, "text"}
     assert len(blocks_of(path)) == sum(fence != "text" for fence in fences)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda p: p.name)
+def test_every_fence_says_what_it_holds(path: Path) -> None:
+    fences = re.findall(r"^ *```(.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    assert "" not in fences[::2], "a block without a language would be shown unchecked"
+
+
+def commands(block: Block) -> list[list[str]]:
+    """The words of every fedanon command of a block."""
+    text = block.code if block.language == "sh" else "\n".join(command for command, _ in console_steps(block.code))
+    lines = text.replace("\\\n", " ").splitlines()
+    return [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("fedanon ")]
+
+
+@pytest.mark.parametrize(
+    ("block", "words"),
+    [(b, words) for page in PAGES for b in blocks_of(page) if b.language in ("sh", "console") for words in commands(b)],
+    ids=str,
+)
+def test_commands_exist_with_their_options(block: Block, words: list[str]) -> None:
+    """Also of blocks that are not run: every word is read by the command it is given to, and nothing is executed."""
+    end = next((i for i, word in enumerate(words) if word in ("|", ">", "&&", ";", "&", "2>")), len(words))
+    read(COMMAND, words[:end])
+
+
+@pytest.mark.parametrize("line", ["anonymize x.csv --bogus 3", "bogus", "server register folder", "sdc bogus"])
+def test_a_command_that_does_not_exist_is_found(line: str) -> None:
+    with pytest.raises(click.UsageError):
+        read(COMMAND, line.split())
+
+
+def read(command: click.Command, words: list[str]) -> None:
+    """Read the words as a shell would give them; files need not be there."""
+    try:
+        context = command.make_context("fedanon", list(words))
+    except click.exceptions.Exit:
+        return
+    except click.BadParameter as error:
+        if isinstance(error, click.MissingParameter):
+            raise
+        return
+    if isinstance(command, click.Group) and context._protected_args:
+        name, child, rest = command.resolve_command(context, [*context._protected_args, *context.args])
+        assert child is not None, name
+        read(child, rest)
 
 
 def test_files_at_the_root_link_to_what_is_there() -> None:
