@@ -6,7 +6,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # small matrices are faster on one thread, and sums are the same to the bit on every machine
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: run test check bench clean
+.PHONY: run test check bench docs sbom clean
 
 run: $(VENV)/installed  ## the main job: anonymised federations of Adult and RAND HIE, tables and tour.png
 	$(BIN)/fedanon tour
@@ -19,6 +19,17 @@ check: $(VENV)/installed
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/pytest -n auto
+
+docs: $(VENV)/installed-docs  ## build/site, with warnings as errors; then run everything the documentation shows
+	$(BIN)/python docs/tools/figures.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	$(BIN)/python docs/tools/check_site.py
+	$(BIN)/codespell
+	$(BIN)/python docs/tools/run_blocks.py
+	$(BIN)/python docs/tools/notebooks.py --check
+
+sbom: $(VENV)/installed-docs  ## build/sbom: bill of materials (CycloneDX) and licenses of what `fedanon[all]` brings
+	$(BIN)/python docs/tools/materials.py
 
 bench: $(VENV)/installed-bench  ## speed and memory, measured side by side in one run
 	$(BIN)/python experiments/benchmarks/speed.py
@@ -33,9 +44,13 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@
 
+$(VENV)/installed-docs: $(VENV)/installed
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,docs]'
+	touch $@
+
 $(VENV)/installed-bench: $(VENV)/installed
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,bench]'
 	touch $@
 
 clean:
-	rm -rf $(VENV) tour.png
+	rm -rf $(VENV) build tour.png

@@ -16,7 +16,7 @@ def printed(document: str) -> list[str]:
 def recipes() -> dict[str, str]:
     """The recipes for components, by the name of the file that their first line gives."""
     found = {}
-    for code in (*printed("CONTRIBUTING.md"), *printed("docs/privacy_models.md")):
+    for code in (*printed("CONTRIBUTING.md"), *printed("docs/reference/privacy_models.md")):
         first, _, rest = code.partition("\n")
         if first.startswith("# fedanon/"):
             found[Path(first).name] = rest

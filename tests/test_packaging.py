@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -35,3 +36,16 @@ def test_the_flower_app_is_built_and_holds_no_code_but_its_own(tmp_path: Path) -
     assert fedanon.__version__.replace(".", "-") in bundle.name.replace(".", "-")
     names = {name for name in zipfile.ZipFile(bundle).namelist() if name.endswith(".py")}
     assert names == {"clients/__init__.py", "clients/app.py", "server/__init__.py", "server/app.py"}
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    """Flower's builder reads pyproject.toml itself, so that the version stands there too."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["version"] == fedanon.__version__
+    assert f"version: {fedanon.__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+
+
+def test_former_names_of_extras_still_bring_the_same() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    assert {"edge", "federated", "app", "harness", "stream", "all"} <= set(extras)
+    assert extras["streams"] == ["fedanon[stream]"]

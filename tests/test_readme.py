@@ -1,4 +1,4 @@
-"""The tables of the READMEs are what the harness prints from the stored results, and the Python example runs."""
+"""The tables of the READMEs and of docs/ are what the harness prints from stored results; the Python example runs."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fedanon.data.schema_toml import schema_toml
-from fedanon.testing import example_table
+from fedanon.datasets.example_files import write_example_files
 from tests.cli.conftest import Run, run
 from tests.printed import printed
 
@@ -17,10 +16,10 @@ __all__ = ["run"]
 ROOT = Path(__file__).parents[1]
 TABLES = [
     found
-    for file in ("README.md", "experiments/README.md")
+    for file in (ROOT / "README.md", ROOT / "experiments" / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
     for found in re.findall(
         r"<!-- (fedanon experiment (?:show|summary) .*?) -->\n(.*?)<!-- end -->",
-        (ROOT / file).read_text(encoding="utf-8"),
+        file.read_text(encoding="utf-8"),
         flags=re.DOTALL,
     )
 ]
@@ -41,14 +40,16 @@ def test_the_python_example_runs(
 ) -> None:
     """Its types are checked with the recipes, in test_contributing.py."""
     (example,) = printed("README.md")
-    patients, new = example_table(120), example_table(30, seed=1)
-    (tmp_path / "patients.toml").write_text(schema_toml(patients.schema), encoding="utf-8")
-    patients.frame.to_csv(tmp_path / "patients.csv", index=False)
-    new.frame.to_csv(tmp_path / "new_patients.csv", index=False)
+    write_example_files(tmp_path)
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     exec(example, names)
     assert "'k_reached': " in capsys.readouterr().out
-    assert (tmp_path / "released.csv").exists()
-    assert (tmp_path / "released.csv.manifest.json").exists()
-    assert len(names["recoded"]) == len(new)  # type: ignore[arg-type]
+    assert (tmp_path / "by_gfkmc.csv").exists()
+    assert (tmp_path / "by_gfkmc.csv.manifest.json").exists()
+    assert len(names["recoded"]) == 60  # type: ignore[arg-type]
+
+
+def test_it_fits_two_screens() -> None:
+    """Of about sixty lines each."""
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 120

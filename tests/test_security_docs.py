@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-DOCS = ("SECURITY.md", "docs/threat_model.md")
+DOCS = ("SECURITY.md", "docs/explanation/threat_model.md")
 #: `test_a.py::test_b`, `::test_c` of the file named last, `tests/x/test_a.py`, or a folder; in italics if slow
 NAMED = re.compile(r"(?P<slow>\*?)`(?P<path>(?:tests/[\w/]*)?(?:test_\w+\.py)?)(?:::(?P<test>test_\w+))?`")
 
@@ -56,11 +56,11 @@ def test_every_named_test_exists_and_is_as_slow_as_it_says(document: str) -> Non
 def test_every_line_of_the_threat_model_names_one() -> None:
     rows = [
         line
-        for line in (ROOT / "docs/threat_model.md").read_text(encoding="utf-8").splitlines()
+        for line in (ROOT / "docs/explanation/threat_model.md").read_text(encoding="utf-8").splitlines()
         if line.startswith("| **")
     ]
     assert len(rows) >= 15
     for row in rows:
         said = row.rsplit("|", 2)[1]
         assert NAMED.search(said) or "as above" in said, row
-    assert len(named_tests("docs/threat_model.md")) >= 25, "the names are found at all"
+    assert len(named_tests("docs/explanation/threat_model.md")) >= 25, "the names are found at all"

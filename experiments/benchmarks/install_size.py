@@ -1,7 +1,7 @@
 """What a node installs: megabytes of every distribution an extra brings, and whether there are wheels for aarch64.
 
-`python experiments/benchmarks/install_size.py` prints the sizes of docs/edge.md; with `--aarch64` it also asks the
-package index for binary wheels of the installed versions, and prints the platform of each.
+`python experiments/benchmarks/install_size.py` prints the sizes of docs/how-to/edge.md; with `--aarch64` it also asks
+the package index for binary wheels of the installed versions, and prints the platform of each.
 """
 
 from __future__ import annotations

@@ -37,23 +37,24 @@ app = typer.Typer(
     help="Anonymize tabular health data where they are, check what was reached, and compare methods.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    add_completion=False,
 )
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(__version__)
-        raise typer.Exit
-
-
-@app.callback()
+@app.callback(invoke_without_command=True)
 def _root(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="With --version: also what is installed, for a report of a bug.")
     ] = False,
 ) -> None:
-    pass
+    if version:
+        from fedanon.cli.about import describe_installation
+
+        typer.echo("\n".join(describe_installation()) if verbose else __version__)
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        context.fail("Missing command.")
 
 
 app.command("anonymize")(anonymize.anonymize)

@@ -35,7 +35,7 @@ def check(
     key: options.PersonKeyFile = None,
     metrics: Annotated[
         str | None,
-        typer.Option(help="Also measure a,b,c, risks before and after; with --original (docs/sdc_metrics.md)."),
+        typer.Option(help="Also measure a,b,c, risks before and after; with --original (docs, sdc_metrics)."),
     ] = None,
     previous: Previous = None,
     missing: options.Missing = None,

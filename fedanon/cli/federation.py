@@ -45,6 +45,28 @@ def init(
     out.print(f"and for the server:   fedanon server run {folder}/server", soft_wrap=True)
 
 
+@app.command("app")
+def write_app(
+    folder: Annotated[Path, typer.Argument(help="A new folder; its name is that of the app.")],
+    method: Annotated[str, typer.Option(help="Name of the method.")] = "mondrian",
+    k: Annotated[int, typer.Option(help="Least number of people in a class.", min=2)] = 5,
+) -> None:
+    """Write a Flower app that anonymizes at every node, as a start for your own.
+
+    It is a bundle as `flwr new` makes them: `flwr run FOLDER` runs it in
+    Flower's simulation or on a SuperLink.
+    """
+    from fedanon.errors import ConfigError
+    from fedanon.federated.deployment.folders import write_bundle
+    from fedanon.learning.settings import RunSettings
+
+    if folder.exists():
+        raise ConfigError(f"The folder {folder} exists; name a new one.")
+    write_bundle(folder, RunSettings(method=method, method_settings={"k": k}))
+    console().print(f"Written: {folder}/pyproject.toml and {folder}/federation.py", soft_wrap=True)
+    console().print(f"Next: flwr run {folder}", soft_wrap=True)
+
+
 @app.command()
 def status(
     folder: Annotated[Path, typer.Argument(help="The server's folder.")],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import MISSING, fields
+from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
@@ -83,7 +84,9 @@ def _describe(name: str, component: Any) -> dict[str, Any]:
 # ---- `fedanon data`: the data sets at hand -------------------------------------------------------
 
 
-app = typer.Typer(help="List the data sets, or fetch one that cannot be shipped.", no_args_is_help=True)
+app = typer.Typer(
+    help="List the data sets, fetch one that cannot be shipped, or write example files.", no_args_is_help=True
+)
 
 
 @app.command("list")
@@ -110,3 +113,12 @@ def fetch_dataset(name: Annotated[str, typer.Argument(help="Name of the data set
 
     for path in fetch(name):
         console().print(f"{path}")
+
+
+@app.command("example")
+def example_files(folder: Annotated[Path, typer.Argument(help="Where to write them.")] = Path()) -> None:
+    """Write files of made-up patients and readings, to try things out: tables, their schemas, a stream."""
+    from fedanon.datasets.example_files import write_example_files
+
+    for path in write_example_files(folder):
+        console().print(f"Written: {path}")

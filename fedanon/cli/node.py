@@ -106,7 +106,7 @@ def egress(folder: Folder, as_json: options.Json = False) -> None:
 def allow(
     folder: Folder,
     bundle: Annotated[Path, typer.Argument(help="The app's bundle (.fab), as `flwr build` makes it.")],
-    limits: Annotated[Path, typer.Option(help="What the app may answer (TOML); see docs/foreign_apps.md.")],
+    limits: Annotated[Path, typer.Option(help="What the app may answer (TOML); see the docs, foreign apps.")],
 ) -> None:
     """Allow an app of other people to run on the release of this node, behind its gate; say what that allows."""
     from fedanon.federated.deployment.node import NodeFolder

@@ -22,7 +22,7 @@ A schema is written in TOML::
     Surgery = ["orthopaedics", "cardiac"]
     Medicine = ["oncology", "general"]
 
-Rules take the place of lists (docs/schema.md documents every key)::
+Rules take the place of lists (docs/reference/schema.md documents every key)::
 
     [attributes.admitted]
     role = "quasi_identifying"

@@ -9,11 +9,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from fedanon._version import __version__
 from fedanon.errors import DataError
 from fedanon.harness.tasks import TASKS
 from fedanon.harness.tasks.base import CellResult, Task
 from fedanon.io.atomic import atomic_write
+
+#: the version since which the same cell gives the same numbers; a release that changes none keeps it, and so what was
+#: computed stays known. The hash of the code that computed a cell is stored with it.
+NUMBERS = "0.1.0"
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ class Cell:
             "task": TASKS.stored_name(self.kind),
             "parameters": self.task.stored(),
             "data": self.task.data_hashes(),
-            "version": __version__,
+            "version": NUMBERS,
         }
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:24]
 

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fedanon.data.cells import cell_texts
 from fedanon.data.table import Table, texts
 from fedanon.errors import ConfigError, DataError
 from fedanon.io.atomic import atomic_write
@@ -174,7 +175,7 @@ class SeriesLedger:
 
 def classes_of(release: Release, cohort_of_row: Any) -> tuple[tuple[tuple[str, ...], tuple[int, ...]], ...]:
     """Of every class its published cells, in the order of the schema, and the numbers of its cohorts."""
-    shown = {name: cells.texts() for name, cells in release.class_cells.items()}
+    shown = {name: cell_texts(cells, release.schema[name]) for name, cells in release.class_cells.items()}
     names = [attribute.name for attribute in release.schema.quasi_identifiers]
     inside: list[set[int]] = [set() for _ in range(release.classes.count)]
     for row in np.flatnonzero(~release.suppressed).tolist():

@@ -15,8 +15,8 @@ much finer. No row leaves a node: the server sends queries, the nodes answer wit
 ``method``        what all joint methods share; ``methods`` has one file for each of them
 ``disclosure``    what a node does to its counts before they leave it; ``noise``, ``masks`` and ``signing`` serve it
 
-Nothing here knows Flower: :mod:`fedanon.federated.joint_server` carries the messages. docs/joint.md explains the
-protocol, what it gives away, and what it costs.
+Nothing here knows Flower: :mod:`fedanon.federated.joint_server` carries the messages. docs/explanation/joint.md
+explains the protocol, what it gives away, and what it costs.
 """
 
 from fedanon.registry import Registry

@@ -6,7 +6,7 @@
 ``dp``         every count with discrete Laplace noise; epsilon is summed over all answers of a node
 ``secure_dp``  masks, and noise drawn once for the federation, of which every node adds a share
 
-None dominates another: they differ in whom a node has to trust and in what the claim costs (docs/joint.md).
+None dominates another: they differ in whom a node has to trust and in what the claim costs (docs/explanation/joint.md).
 """
 
 from __future__ import annotations

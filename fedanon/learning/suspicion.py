@@ -16,7 +16,8 @@ least half of its rounds, three or more.
 of the runs whose nodes answer every round name an honest one at their end: half of a run's rounds would have to be such
 rounds (Markov's inequality). Rounds need not be independent, and are not: a hospital has the same patients in all of
 them, so that more rounds are no more evidence. p follows from no theory, since honest nodes may differ in any way; it
-was measured, and with it the rate of false names (``experiments/benchmarks/suspicion.py``, docs/malicious_nodes.md).
+was measured, and with it the rate of false names (``experiments/benchmarks/suspicion.py``,
+docs/explanation/malicious_nodes.md).
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Newcomers wait; when the time of a reading is up, a class starts that takes in at least k people at once. A class starts
 every epoch anew, under fresh pseudonyms. It closes when fewer than k of its people are active, and those left go to a
-class whose box holds the whole old one, so that boxes only grow along a person's path. docs/streams.md says which
-attack each rule answers.
+class whose box holds the whole old one, so that boxes only grow along a person's path. docs/explanation/streams.md says
+which attack each rule answers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""docs/schema.md: every example is a schema, and every key the reader knows is documented."""
+"""docs/reference/schema.md: every example is a schema, and every key the reader knows is documented."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fedanon.data.rules.icd import LEVELS as ICD_LEVELS
 from fedanon.data.schema import Schema
 from fedanon.data.schema_toml import schema_toml
 
-GUIDE = (Path(__file__).parents[2] / "docs" / "schema.md").read_text(encoding="utf-8")
+GUIDE = (Path(__file__).parents[2] / "docs" / "reference" / "schema.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```toml\n(.*?)```", GUIDE, flags=re.DOTALL)
 #: what a reader sees as a name of a key, outside of examples
 NAMED = set(re.findall(r"`([a-z_0-9]+)(?: = [^`]+)?`", re.sub(r"```.*?```", "", GUIDE, flags=re.DOTALL)))

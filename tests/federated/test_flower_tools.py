@@ -17,8 +17,11 @@ from fedanon.federated.deployment.config import NodeConfig
 from fedanon.federated.deployment.node import NodeFolder
 from fedanon.federated.deployment.processes import QUIET
 from fedanon.learning.saved_model import SavedModel
+from tests.cli.conftest import run
 from tests.federated.deployed import PATIENCE, deployed, end_group, free_port, wait_until, write_tables
 from tests.federated.test_deployment import lets_in
+
+__all__ = ["run"]
 
 ROOT = Path(__file__).parents[2]
 BESIDE = Path(sys.executable).parent
@@ -87,6 +90,19 @@ def test_flowers_simulation_runs_the_app(tmp_path):
         )
     assert "round 2: log_loss" in said
     assert len(SavedModel.read(tmp_path / "model").card["nodes"]) == 3
+
+
+def test_flowers_simulation_runs_an_app_from_our_template(tmp_path, run):
+    assert run("federation", "app", tmp_path / "mine", "--k", "7").code == 0
+    flower, superlink = other_superlink(tmp_path)
+    settings = f'nodes=3 rounds=2 model-folder="{tmp_path / "model"}"'
+    with flower.running(*superlink, "--simulation") as link:
+        wait_for_superlink(flower, link)
+        arguments = ("--run-config", settings, "--federation-config", "num-supernodes=3", "--stream")
+        said = flower.call("run", tmp_path / "mine", "other", *arguments)
+    assert "round 2: log_loss" in said
+    assert SavedModel.read(tmp_path / "model").card["settings"]["method_settings"] == {"k": 7}
+    assert run("federation", "app", tmp_path / "mine").code == 2
 
 
 def test_flowers_nodes_and_ours_run_the_app_on_any_superlink(tmp_path):

@@ -1,6 +1,6 @@
 """Scores under attack, at length: ten times the messages it takes to read an open node, and single bits.
 
-The figures of docs/threat_model.md: pytest -s -m slow tests/federated/test_score_attacks.py
+The figures of docs/explanation/threat_model.md: pytest -s -m slow tests/federated/test_score_attacks.py
 """
 
 from __future__ import annotations

@@ -180,7 +180,7 @@ def shared(counts: list[CountArray], epsilon: float) -> list[CountArray]:
 @pytest.mark.slow
 @pytest.mark.parametrize("model", ["lr", "xgb"])
 def test_private_scores_of_adult_are_off_by_little(model: str) -> None:
-    """The figures of docs/threat_model.md."""
+    """The figures of docs/explanation/threat_model.md."""
     parameters, asked = trained(model), nodes(model, "private")
     raw = [(node.test_people[1], node.model.predict_proba(parameters, node.test_people[0])) for node in asked]
     people = sum(len(truth) for truth, _ in raw)

@@ -81,7 +81,7 @@ def test_a_claim_is_read_back_from_its_manifest() -> None:
 @pytest.fixture
 def printed_model(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The model that the documentation prints: one class, one file."""
-    text = (Path(__file__).parents[2] / "docs" / "privacy_models.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[2] / "docs" / "reference" / "privacy_models.md").read_text(encoding="utf-8")
     (recipe,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
     module = ModuleType("printed_model")
     monkeypatch.setitem(sys.modules, module.__name__, module)

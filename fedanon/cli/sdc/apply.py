@@ -51,7 +51,7 @@ Plot = Annotated[
     Path | None,
     typer.Option("--plot", help="Draw originals against released numbers (PNG or SVG). It shows originals: keep it."),
 ]
-Metrics = Annotated[str | None, typer.Option(help="Also measure a,b,c; risks before and after (docs/sdc_metrics.md).")]
+Metrics = Annotated[str | None, typer.Option(help="Also measure a,b,c; risks before and after (docs, sdc_metrics).")]
 
 
 @takes_publishing_source

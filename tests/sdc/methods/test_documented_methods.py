@@ -13,7 +13,8 @@ DOCS = Path(__file__).parents[3] / "docs"
 
 def test_every_method_is_on_a_page() -> None:
     text = "".join(
-        (DOCS / page).read_text(encoding="utf-8") for page in ("numeric_methods.md", "disclosure_control_steps.md")
+        (DOCS / page).read_text(encoding="utf-8")
+        for page in ("explanation/numeric_methods.md", "how-to/disclosure_control_steps.md")
     )
     named = set(re.findall(r"`([a-z0-9_]+)`", text))
     methods = {name for name, method in ANONYMIZERS.items() if issubclass(method, Perturbative)}

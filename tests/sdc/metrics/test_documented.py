@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fedanon.metrics import METRICS
 
-PAGE = Path(__file__).parents[3] / "docs" / "sdc_metrics.md"
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "sdc_metrics.md"
 
 
 def test_every_measure_is_on_the_page() -> None:
