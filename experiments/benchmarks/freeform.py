@@ -4,7 +4,7 @@
 
 Every row has a cell of its own that holds k records, and every record lies in the cells of k rows; which of its k rows
 is a record's is drawn. Loss is compared with that of the partition the search starts from, and both are attacked by
-somebody who knows the rows of some of the people (docs/beyond_partitions.md).
+somebody who knows the rows of some of the people (docs/explanation/beyond_partitions.md).
 
     .venv/bin/python experiments/benchmarks/freeform.py
 """

@@ -159,7 +159,7 @@ def test_no_release_of_the_annealer_loses_less(numeric):
 @settings(max_examples=15, deadline=None)
 @given(st.integers(4, 12), st.integers(2, 4), st.integers(0, 10**6))
 def test_cells_beyond_classes_lose_no_less(n, k, seed):
-    """Every row has k records of its own and every record k rows; see docs/beyond_partitions.md."""
+    """Every row has k records of its own and every record k rows; see docs/explanation/beyond_partitions.md."""
     rng = np.random.default_rng(seed)
     table = example_table(n, seed=seed % 100)
     shifts = rng.choice(n, size=k, replace=False)

@@ -1,8 +1,8 @@
 """Values of R's sdcMicro on generated tables: missing keys and numbers, ties, weights below 1, one to seven keys.
 
 The numbers in sdcmicro_5_8_1.json were computed by sdcMicro 5.8.1 (R 4.2.2, robustbase 0.95) from the tables that
-:func:`make_table` makes; docs/sdc_metrics.md says by which calls. Of a number per record, the sum and the sum weighted
-with the place of the record are kept.
+:func:`make_table` makes; docs/reference/sdc_metrics.md says by which calls. Of a number per record, the sum and the
+sum weighted with the place of the record are kept.
 """
 
 from __future__ import annotations
