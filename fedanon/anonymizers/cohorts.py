@@ -27,8 +27,8 @@ TRIES = 8
 FULL = 5
 #: how many people at the edge of a cohort are held back at once, at most
 EDGE = 4
-#: how often newcomers are gone through to find better places
-SWEEPS = 6
+#: how often newcomers are gone through to find better places, and how many of them each time, the costliest first
+SWEEPS, COSTLIEST = 6, 150
 #: instead of a cohort: never shown, shown with another value, and held back since all others are far away
 NEWCOMER, CHANGED, FAR = -1, -2, -3
 #: what counts as a gain
@@ -317,9 +317,9 @@ class Rearrangement:
         if len(self._cohorts) < 2:
             return
         for _ in range(SWEEPS):
-            rows: list[int] = self._placement.newcomers.tolist()
+            rows: set[int] = set(self._placement.newcomers.tolist())
             gain = {row: self._gain_without(row) for row in rows}
-            costly = sorted((row for row in rows if gain[row] > GAIN), key=lambda row: -gain[row])
+            costly = sorted((row for row in rows if gain[row] > GAIN), key=lambda row: (-gain[row], row))[:COSTLIEST]
             if not sum(self._improve(row, rows) for row in costly):
                 return
 
@@ -327,7 +327,7 @@ class Rearrangement:
         c = int(self._placement.cohort_of_row[row])
         return self._loss[c] - self._placement.loss_of([other for other in self._members[c] if other != row])
 
-    def _improve(self, row: int, rows: Sequence[int]) -> bool:
+    def _improve(self, row: int, rows: set[int]) -> bool:
         """Move a newcomer, or exchange them with another; whether that was possible."""
         placement, gain = self._placement, self._gain_without(row)
         if gain <= GAIN:
@@ -341,15 +341,15 @@ class Rearrangement:
                 if placement.may_take(row, c):
                     self._move(row, c)
                     return True
-        return self._exchange(row, rows, set(self._cohorts[nearest].tolist()) - {own})
+        return self._exchange(row, rows, [int(c) for c in self._cohorts[nearest] if c != own])
 
-    def _exchange(self, row: int, rows: Sequence[int], cohorts: set[int]) -> bool:
+    def _exchange(self, row: int, rows: set[int], cohorts: Sequence[int]) -> bool:
         """Exchange a newcomer with the one of the same value in some cohorts with whom most is gained."""
         placement, best, partner = self._placement, GAIN, -1
         own = int(placement.cohort_of_row[row])
-        for other in rows:
-            c = int(placement.cohort_of_row[other])
-            if c in cohorts and placement.value_of(other) == placement.value_of(row):
+        near = [(c, other) for c in cohorts for other in self._members[c] if other in rows]
+        for c, other in near:
+            if placement.value_of(other) == placement.value_of(row):
                 mine = [other if each == row else each for each in self._members[own]]
                 theirs = [row if each == other else each for each in self._members[c]]
                 gain = self._loss[own] + self._loss[c] - placement.loss_of(mine) - placement.loss_of(theirs)
