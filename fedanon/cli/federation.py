@@ -63,6 +63,9 @@ def write_app(
     if folder.exists():
         raise ConfigError(f"The folder {folder} exists; name a new one.")
     write_bundle(folder, RunSettings(method=method, method_settings={"k": k}))
+    # what `--run-config` may set beside the settings of a run; Flower refuses keys that an app does not list
+    with (folder / "pyproject.toml").open("a", encoding="utf-8") as file:
+        file.write('checkpoint-folder = ""\nmodel-folder = ""\nwait-seconds = 60\n')
     console().print(f"Written: {folder}/pyproject.toml and {folder}/federation.py", soft_wrap=True)
     console().print(f"Next: flwr run {folder}", soft_wrap=True)
 
