@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from fedanon.cli.app import app
 
-PAGES = ("README.md", "experiments/README.md")
+PAGES = (Path("README.md"), Path("experiments/README.md"), *sorted(Path("docs").rglob("*.md")))
 BLOCK = re.compile(r"(<!-- (fedanon experiment (?:show|summary) .*?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 
 
@@ -25,7 +25,7 @@ def compute(block: re.Match[str]) -> str:
 
 
 if __name__ == "__main__":
-    for page in map(Path, PAGES):
+    for page in PAGES:
         text = page.read_text(encoding="utf-8")
         fresh = BLOCK.sub(compute, text)
         page.write_text(fresh, encoding="utf-8")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fedanon.attacks.minimality import Minimality
     from fedanon.attacks.numeric_disclosure import NumericDisclosure
     from fedanon.attacks.record_linkage import RecordLinkage
-    from fedanon.attacks.record_risk import RecordRisk, record_frame, record_risk
+    from fedanon.attacks.record_risk import RecordRisk, record_frame
     from fedanon.attacks.singling_out import SinglingOut
     from fedanon.attacks.suite import run_attacks, select_attacks
     from fedanon.attacks.tree_leakage import TreeLeakage
@@ -61,7 +61,6 @@ else:
             "TreeLeakage": "fedanon.attacks.tree_leakage",
             "TreeReconstruction": "fedanon.attacks.tree_reconstruction",
             "record_frame": "fedanon.attacks.record_risk",
-            "record_risk": "fedanon.attacks.record_risk",
             "run_attacks": "fedanon.attacks.suite",
             "select_attacks": "fedanon.attacks.suite",
         },
@@ -95,7 +94,6 @@ __all__ = [
     "TreeLeakage",
     "TreeReconstruction",
     "record_frame",
-    "record_risk",
     "run_attacks",
     "select_attacks",
 ]

@@ -93,7 +93,7 @@ class RecordRisk:
         return asdict(self) | {"columns": columns}
 
 
-def record_risk(attack: str, table: Table, found: RecordChances) -> RecordRisk:
+def summarize_records(attack: str, table: Table, found: RecordChances) -> RecordRisk:
     """Sum up what an attack says of every record.
 
     Parameters

@@ -10,7 +10,7 @@ from typing import Any
 from fedanon.attacks import ATTACKS
 from fedanon.attacks.base import Attack, AttackResult, RecordChances
 from fedanon.attacks.context import AttackContext
-from fedanon.attacks.record_risk import RecordRisk, record_risk
+from fedanon.attacks.record_risk import RecordRisk, summarize_records
 from fedanon.errors import ConfigError, FedanonError
 from fedanon.fields import build, listed
 
@@ -64,7 +64,7 @@ def _run_attack(name: str, attack: Attack, context: AttackContext, report: Attac
     report.results.append(result)
     if found.records is not None:
         report.records[name] = found.records
-        report.record_risks.append(record_risk(name, context.table, found.records))
+        report.record_risks.append(summarize_records(name, context.table, found.records))
 
 
 def select_attacks(

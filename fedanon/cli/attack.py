@@ -86,9 +86,9 @@ def attack(
 ) -> None:
     """Attack a release, models trained on it and a federation, and report each rate beside that of a guess.
 
-    The release is made here by a method, or read from a file beside its original; attacks that need the method are
-    then skipped. Every rate has a 95 % interval. Attacks that can tell say how exposed the most exposed 1 % are. The
-    exit code is 0 whatever succeeds, unless --fail-above says otherwise.
+    The release is made here by a method, or read from a file beside its original; attacks that need the method are then
+    skipped. Every rate has a 95 % interval; some attacks say how exposed the most exposed 1 % are. The exit code is 0
+    whatever succeeds, unless --fail-above says otherwise.
     """
     from fedanon.attacks.suite import select_attacks
     from fedanon.io.outputs import check_output
@@ -98,14 +98,14 @@ def attack(
         _list_attacks(as_json=as_json)
         return
     if stream is not None:
-        made_here = (release, row_key, previous, method, k, require, settings)
+        made_here = (release, row_key, previous, method, k, require, settings, records)
         _reject_beside_stream(source, suite, (*made_here, attack_settings, fail_above, output, plot, audit))
         attack_stream(stream, Path(str(source.file)), seed, as_json=as_json)
         return
-    output = _results_file(output)
-    check_output(output, inputs=[*source.inputs, release, row_key], force=force)
-    check_output(plot, inputs=[*source.inputs, release, row_key, output], endings=PLOTS, force=force)
-    check_output(records, inputs=[*source.inputs, release, row_key, output, plot], endings=(".csv",), force=force)
+    output, inputs = _results_file(output), [*source.inputs, release, row_key]
+    for path, endings in ((output, ()), (plot, PLOTS), (records, (".csv",))):
+        check_output(path, inputs=inputs, endings=endings, force=force)
+        inputs.append(path)
     attacks = select_attacks(suite, _parse_attack_settings(attack_settings))
     if release is not None:
         _reject_method(method, k, require, settings)
@@ -113,9 +113,8 @@ def attack(
         table, series = source.load(), _read_series(source, release, previous)
         if series is not None and source.file is not None:
             table = series.with_counterfeits(table, source.source)
-        context = _make_context(
-            table, _read_release(release, table, row_key), method or "mondrian", k, require, settings, seed
-        )
+        read = _read_release(release, table, row_key)
+        context = _make_context(table, read, method or "mondrian", k, require, settings, seed)
         if series is not None:
             context = replace(context, series=series.seen())
         entry |= {"suite": suite, "seed": seed, "data_sha256": table.sha256}

@@ -81,9 +81,9 @@ def run(
                 break
         if as_json:
             print_json(done if plans else done[0])
-        if done and done[-1]["interrupted"]:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is written; one more Ctrl-C would only spoil the way out
-            raise typer.Exit(INTERRUPTED)
+    if done and done[-1]["interrupted"]:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is written; one more Ctrl-C would only spoil the way out
+        raise typer.Exit(INTERRUPTED)
     for line in skipped:
         typer.echo(f"Not run: {line}", err=True)
     if skipped or any(one["failures"] and not one["computed"] and not one["kept"] for one in done):

@@ -14,7 +14,7 @@ from fedanon.attacks.base import RecordChances
 from fedanon.attacks.context import AttackContext
 from fedanon.attacks.membership import Shadows, _by_record, likelihood_ratio
 from fedanon.attacks.record_linkage import RecordLinkage
-from fedanon.attacks.record_risk import OTHERS, SMALLEST_SUBGROUP, most_exposed, record_frame, record_risk
+from fedanon.attacks.record_risk import OTHERS, SMALLEST_SUBGROUP, most_exposed, record_frame, summarize_records
 from fedanon.attacks.suite import run_attacks, select_attacks
 from fedanon.attacks.tree_reconstruction import TreeReconstruction
 from fedanon.data.table import Table
@@ -90,8 +90,8 @@ def test_luck_is_not_exposure() -> None:
     """Picked by one count and shown by another, the luckiest of equals are as exposed as all."""
     rng, table = np.random.default_rng(0), table_of("adult", 5000)
     counts = rng.binomial(8, 0.05, size=(2, len(table))) / 8
-    apart = record_risk("lira", table, chances_of(table, counts[0], counts[1]))
-    together = record_risk("lira", table, chances_of(table, counts[0]))
+    apart = summarize_records("lira", table, chances_of(table, counts[0], counts[1]))
+    together = summarize_records("lira", table, chances_of(table, counts[0]))
     assert apart.most == 50
     assert apart.most_low < 0.05 < apart.most_high
     assert together.most_low > 0.2, "what picking and showing by the same count would say"
@@ -100,12 +100,12 @@ def test_luck_is_not_exposure() -> None:
 def test_planted_exposure_is_shown_for_the_column_it_depends_on() -> None:
     table = table_of("adult", 3000)
     women = (table.frame["sex"] == "Female").to_numpy()
-    risk = record_risk("lira", table, chances_of(table, np.where(women, 0.3, 0.02)))
+    risk = summarize_records("lira", table, chances_of(table, np.where(women, 0.3, 0.02)))
     first = risk.columns[0]
     assert first.column == "sex"
     assert [(one.subgroup, round(one.chance, 2)) for one in first.subgroups] == [("Male", 0.02), ("Female", 0.3)]
     assert first.differs
-    even = record_risk("lira", table, chances_of(table, np.full(len(table), 0.05)))
+    even = summarize_records("lira", table, chances_of(table, np.full(len(table), 0.05)))
     assert not any(column.differs for column in even.columns)
 
 
@@ -118,7 +118,7 @@ def test_no_subgroup_can_be_told_that_is_too_small(sizes: list[int], seed: int) 
     if not wards:
         return
     table = small_table(ages, wards, ["flu"] * len(wards))
-    risk = record_risk("record_linkage", table, chances_of(table, np.linspace(0, 1, len(wards))))
+    risk = summarize_records("record_linkage", table, chances_of(table, np.linspace(0, 1, len(wards))))
     for column in risk.columns:
         assert sum(one.n for one in column.subgroups) == len(table), "so a hidden one could be worked out"
         assert all(one.n >= SMALLEST_SUBGROUP for one in column.subgroups)
@@ -126,7 +126,7 @@ def test_no_subgroup_can_be_told_that_is_too_small(sizes: list[int], seed: int) 
 
 def test_small_subgroups_are_taken_together() -> None:
     table = table_of("adult", 300)
-    risk = record_risk("lira", table, chances_of(table, np.linspace(0, 1, 300)))
+    risk = summarize_records("lira", table, chances_of(table, np.linspace(0, 1, 300)))
     race = next(column for column in risk.columns if column.column == "race")
     assert OTHERS in [one.subgroup for one in race.subgroups]
 
@@ -135,9 +135,9 @@ def test_a_person_with_one_row_is_a_person_and_rows_of_several_are_records() -> 
     from fedanon.testing.examples import example_table
 
     several = example_table(120, several_rows=True)
-    assert record_risk("lira", several, chances_of(several, np.full(len(several), 0.1))).unit == "records"
+    assert summarize_records("lira", several, chances_of(several, np.full(len(several), 0.1))).unit == "records"
     single = table_of("adult", 100)
-    risk = record_risk("lira", single, chances_of(single, np.full(100, 0.1)))
+    risk = summarize_records("lira", single, chances_of(single, np.full(100, 0.1)))
     assert risk.unit == single.schema.unit
     json.dumps(risk.to_dict())
 

@@ -163,7 +163,7 @@ def test_rebuilding_compares_rows_or_with_the_key_bytes(tmp_path: Path) -> None:
 def test_the_key_of_another_release_is_refused(tmp_path: Path) -> None:
     table = Table.from_frame(frame(N), SCHEMA)
     _, out, key = released(tmp_path, table, Mondrian(k=3))
-    write_release(Mondrian(k=4).anonymize(table, rng=1), table, out)
+    write_release(Mondrian(k=4).anonymize(table, rng=1), table, out, overwrite=True)
     with pytest.raises(DataError, match="another release"):
         check_release(out, SCHEMA, table=table, row_key=key)
     key.write_text('{"order": [0, 0]}')

@@ -12,6 +12,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from fedanon.harness.result_set import CURVES
+
 Row = dict[str, Any]
 Folder = Callable[..., Path]
 
@@ -84,9 +86,11 @@ def write_folder(
     """A new result folder in ``parent``."""
     path = parent / f"results{len(list(parent.iterdir()))}"
     path.mkdir()
-    for name, table in (("results", results), ("curves", curves), ("comparison", comparison)):
+    for name, table in (("results", results), ("comparison", comparison)):
         if table:
             pd.DataFrame(table).to_csv(path / f"{name}.csv", index=False)
+    if curves:
+        pd.DataFrame(curves)[["cell", "measure", "round", "value"]].to_parquet(path / CURVES, index=False)
     (path / "manifest.json").write_text(json.dumps(MANIFEST | manifest), encoding="utf-8")
     return path
 

@@ -60,7 +60,7 @@ def evidence(
     schema = ward_schema()
     table = Table.from_frame(ward_frame() if frame is None else frame, schema)
     release, form = Mondrian(k=k).anonymize(table, rng=0), FileForm(keep_order=True)
-    path = write_release(release, table, folder / "ward.csv", form=form)
+    path = write_release(release, table, folder / "ward.csv", form=form, overwrite=True)
     return ReleaseEvidence.from_file(path, schema, table=table if original else None, **more)
 
 
