@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fedanon.cli import options
+from fedanon.cli import INTERRUPTED, options
 from fedanon.cli.audit import AuditFile, audited
 from fedanon.cli.output import console, print_json, print_table
 from fedanon.errors import ConfigError, DataError
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from fedanon.harness.experiment import Experiment
     from fedanon.harness.runner import Run
     from fedanon.harness.workers import Stopped
-
-#: exit code of what Ctrl-C ended, as shells have it
-INTERRUPTED = 130
 
 Files = Annotated[list[Path] | None, typer.Argument(help="Experiments (TOML).")]
 Everything = Annotated[bool, typer.Option("--all", help="Every experiment of --folder that has results.")]

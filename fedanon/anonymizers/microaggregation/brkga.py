@@ -79,6 +79,8 @@ class Brkga(Microaggregation):
         """The cost of every row of medoids."""
         from fedanon.anonymizers.microaggregation._medoids import mean_distances
 
+        if self.workers == 1:
+            return np.asarray(mean_distances(points, neighbors, medoids, self.k))
         parts = np.array_split(medoids, min(self.workers, len(medoids)))
         with ThreadPoolExecutor(self.workers) as pool:
             costs = list(pool.map(lambda part: mean_distances(points, neighbors, part, self.k), parts))

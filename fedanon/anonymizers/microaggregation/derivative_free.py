@@ -44,7 +44,9 @@ class DerivativeFree(Microaggregation):
 
     start: Literal["mdav", "gsms"] = parameter("mdav", help="heuristic whose partition the search starts from")
     gamma: int = parameter(10, help="first step of the number of groups", at_least=1)
-    strategy: Strategy = parameter("fill", help="groups below k are filled afterwards, or moves into them forbidden")
+    strategy: Strategy = parameter(
+        "fill", help="groups below k are filled afterwards, or moves that make one forbidden"
+    )
     split: bool = parameter(True, help="split groups of 2k records and more at the end, which the paper leaves whole")
 
     def gather(self, points: FloatArray, rng: Rng) -> IndexArray:

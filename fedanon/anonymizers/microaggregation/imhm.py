@@ -8,13 +8,11 @@ import numpy as np
 
 from fedanon.anonymizers import ANONYMIZERS
 from fedanon.anonymizers.microaggregation.base import Microaggregation
+from fedanon.anonymizers.microaggregation.derivative_free import LEAST_GAIN
 from fedanon.anonymizers.microaggregation.orders import tsp_mhm_groups
 from fedanon.errors import ConfigError
 from fedanon.fields import parameter
 from fedanon.types import FloatArray, IndexArray, Rng
-
-#: a gain must be larger than rounding can explain
-LEAST_GAIN = 1e-9
 
 
 @ANONYMIZERS.register("imhm")
