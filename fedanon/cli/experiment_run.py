@@ -96,7 +96,6 @@ def status(
 ) -> None:
     """How much of an experiment is finished, what is stale, and what failed; of several, a table with times."""
     from fedanon.harness.experiment import read_experiment
-    from fedanon.harness.provenance import code_hash
     from fedanon.harness.result_set import read_manifest
 
     chosen = choose_files(files, everything, folder)
@@ -111,7 +110,7 @@ def status(
     except DataError:
         failures = []
     facts = {"experiment": experiment.name, "cells": _size(experiment), "finished": finished}
-    facts |= {"by_other_code": by_other_code, "code": code_hash(), "failures": failures}
+    facts |= {"by_other_code": by_other_code, "failures": failures}
     if as_json:
         print_json(facts)
         return
@@ -171,9 +170,11 @@ def _plan(file: Path, *, fresh: bool = False, stale: bool = False) -> _Plan:
         current = len(kept_cells(experiment, folder, stale=True))
         left = total - len(kept_cells(experiment, folder, fresh=fresh, stale=stale))
     except DataError:  # the names of cells hold hashes of the data
-        total, finished = int(manifest["cells"]), int(manifest["finished"])
+        note = "its data are not at hand"
+        if not manifest:
+            return _Plan(experiment.name, len(experiment.cells), 0, 0, len(experiment.cells), 0.0, note)
         other = count_stale(manifest)
-        return _Plan(experiment.name, total, finished, other, other, other * per_cell, "its data are not at hand")
+        return _Plan(experiment.name, manifest["cells"], manifest["finished"], other, other, other * per_cell, note)
     return _Plan(experiment.name, total, finished, finished - current, left, left * per_cell)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fedanon.errors import DataError
+from fedanon.harness.reach import code_hash, start_modules
 from fedanon.harness.tasks import TASKS
 from fedanon.harness.tasks.base import CellResult, Task
 from fedanon.io.atomic import atomic_write
@@ -46,6 +47,11 @@ class Cell:
             "version": NUMBERS,
         }
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:24]
+
+    @cached_property
+    def code(self) -> str:
+        """Hash of the code that computes it today."""
+        return code_hash(start_modules(self.task))
 
     @property
     def coordinates(self) -> dict[str, Any]:

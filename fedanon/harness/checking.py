@@ -13,7 +13,7 @@ import pandas as pd
 from fedanon.harness.comparison import Published, with_published
 from fedanon.harness.experiment import Experiment
 from fedanon.harness.findings import Evaluated, evaluate_findings
-from fedanon.harness.provenance import code_hash
+from fedanon.harness.reach import code_hash
 from fedanon.harness.result_set import read_results, store_findings
 
 
@@ -98,8 +98,8 @@ def check_experiment(experiment: Experiment, folder: Path, *, store: bool = Fals
 
 def count_stale(manifest: Mapping[str, Any]) -> int:
     """Finished cells that other code than this computed."""
-    current = int(manifest["code"].get(code_hash(), 0))
-    return max(int(manifest["finished"]) - current, 0)
+    current = {code for code, start in manifest.get("code_of", {}).items() if code_hash(tuple(start)) == code}
+    return sum(int(count) for code, count in manifest["code"].items() if code not in current)
 
 
 def _judge(published: Published, comparison: pd.DataFrame) -> list[PublishedCheck]:

@@ -26,7 +26,8 @@ from fedanon.harness.comparison import with_published
 from fedanon.harness.experiment import Experiment
 from fedanon.harness.findings import Evaluated, evaluate_findings
 from fedanon.harness.frames import curves_frame, results_frame
-from fedanon.harness.provenance import code_hash, machine, versions
+from fedanon.harness.provenance import machine, versions
+from fedanon.harness.reach import start_modules
 from fedanon.io.atomic import atomic_write
 
 MANIFEST = "manifest.json"
@@ -128,7 +129,9 @@ def _manifest(
         "config": experiment.text,
         "config_sha256": hashlib.sha256(experiment.text.encode()).hexdigest(),
         "versions": versions(),
-        "code": dict(codes) or {code_hash(): 0},
+        "code": dict(codes),
+        # from where the code of cells is followed, so that its hash can be made again without their data
+        "code_of": {cell.code: start_modules(cell.task) for cell in cells.values() if cell.code in codes},
         "cell_code": {code: sorted({cell.key for cell, f in finished if f.code == code}) for code in codes},
         "data": data,
         "seeds": sorted({cell.task.seed for cell in experiment.cells}),

@@ -14,7 +14,6 @@ from typing import Literal
 
 from fedanon.harness.cells import Cell, CellStore, StoredCell
 from fedanon.harness.experiment import Experiment
-from fedanon.harness.provenance import code_hash
 from fedanon.harness.restoring import finished_cells, restore_cells
 from fedanon.harness.result_set import write_results
 from fedanon.harness.tasks.base import CellResult
@@ -81,7 +80,7 @@ def run(
         if finished.result is None:
             done.failures[key] = finished.error
         else:
-            store.write(key, StoredCell(finished.result, finished.seconds, code_hash()))
+            store.write(key, StoredCell(finished.result, finished.seconds, cells[key].code))
             done.computed += 1
         if on_cell:
             on_cell(cells[key], finished)
@@ -95,4 +94,5 @@ def run(
 def kept_cells(experiment: Experiment, folder: Path, *, fresh: bool = False, stale: bool = False) -> set[str]:
     """The keys of the finished cells that a run does not compute again."""
     finished = {} if fresh else finished_cells(experiment, folder)
-    return {key for key, cell in finished.items() if not stale or cell.code == code_hash()}
+    current = {cell.key: cell.code for cell in experiment.cells} if stale else {}
+    return {key for key, found in finished.items() if not stale or found.code == current[key]}

@@ -94,9 +94,10 @@ def test_stale_cells_of_all_experiments_are_run_again(run: Run, file: Path) -> N
     everything = ("--all", "--folder", file.parent)
     run("experiment", "run", file, "--workers", "1")
     manifest = file.parent / "results" / "two" / "manifest.json"
-    (code,) = json.loads(manifest.read_text(encoding="utf-8"))["code"]
+    codes = json.loads(manifest.read_text(encoding="utf-8"))["code"]
     assert "1 cells to compute" in run("experiment", "status", *everything).out  # the one that fails
     for cell in (file.parent / "results" / "two" / "cells").iterdir():
+        (code,) = (code for code in codes if code in cell.read_text(encoding="utf-8"))
         cell.write_text(cell.read_text(encoding="utf-8").replace(code, "other"), encoding="utf-8")
     (plan,) = run("experiment", "status", *everything, "--json").json
     assert (plan["finished"], plan["stale"], plan["left"]) == (6, 6, 7)
@@ -105,6 +106,17 @@ def test_stale_cells_of_all_experiments_are_run_again(run: Run, file: Path) -> N
     assert "[1 of 1] two: 7 cells; left in all: 7 cells" in done.err
     assert "6 cells computed" in done.out
     assert run("experiment", "status", *everything, "--json").json[0]["stale"] == 0
+
+
+def test_status_of_an_experiment_without_results_and_without_data(
+    run: Run, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FEDANON_DATA", str(file.parent))
+    other = file.with_name("lacking.toml")
+    other.write_text(TOML.partition("[[published]]")[0].replace("randhie", "tarragona"), encoding="utf-8")
+    (plan, _) = run("experiment", "status", other, file, "--json").json
+    assert (plan["cells"], plan["finished"], plan["left"]) == (7, 0, 7)
+    assert plan["note"] == "its data are not at hand"
 
 
 def test_one_folder_of_output_takes_one_experiment(run: Run, file: Path) -> None:
