@@ -20,13 +20,15 @@ from fedanon.errors import ConfigError, DataError
 from fedanon.io.atomic import atomic_write
 from fedanon.learning.aggregators import ArrayAggregator, ReadUpdate
 from fedanon.learning.checkpoints import Checkpoints
-from fedanon.learning.settings import COVERS, UNITS, DpSettings, RunSettings
+from fedanon.learning.settings import COVERS, COVERS_BY_RISK, UNITS, DpSettings, RunSettings
 from fedanon.learning.strategies import make_model, make_strategy
 from fedanon.models.base import LocalState, Model, Parameters, TrainingData, Update
 from fedanon.privacy.accounting.accountant import GaussianRounds, epsilon_of, keeps, noise_multiplier_for
 from fedanon.privacy.accounting.noise import SLACK, noise_source
 from fedanon.types import FloatArray, Rng
 
+#: the smallest budget that settings take
+LEAST_EPSILON = 1e-3
 #: room for the rounding of a sum of rounds, and for nothing else
 ROUNDING = 1e-9
 
@@ -117,7 +119,7 @@ class TrainingBudget:
             "noise_multiplier": self.noise_multiplier if self._spent else None,
             "rate": self.rate,
             "unit": UNITS[dp.mode],
-            "covers": COVERS,
+            "covers": COVERS_BY_RISK if dp.by_risk else COVERS,
             "randomness": dp.randomness,
             "promised": dp.randomness == "secure",
         }
@@ -212,6 +214,17 @@ def sampled(budget: TrainingBudget, nodes: Sequence[int], number: int) -> list[i
 
 
 # ---- on a node -----------------------------------------------------------------------------------
+
+
+def with_own_budget(settings: RunSettings, risk: float) -> RunSettings:
+    """The settings of a node whose budget falls with the mean risk of re-identification in its release.
+
+    The idea is that of Sáinz-Pardo Díaz & López García (arXiv 2605.02372). Here no budget is above the run's, so that
+    what the run states holds for every node.
+    """
+    assert settings.dp is not None
+    own = max(settings.dp.epsilon * (1 - risk), LEAST_EPSILON)
+    return replace(settings, dp_settings={**settings.dp_settings, "epsilon": own})
 
 
 def train_privately(

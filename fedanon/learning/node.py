@@ -19,7 +19,7 @@ from fedanon.data.schema import Schema, Unit
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError
 from fedanon.fields import build
-from fedanon.learning.dp_training import train_privately
+from fedanon.learning.dp_training import train_privately, with_own_budget
 from fedanon.learning.node_rules import NodeRules, ScoreRule
 from fedanon.learning.private_scores import EDGES, count_predictions
 from fedanon.learning.settings import RunSettings
@@ -39,6 +39,9 @@ REPORTED_METRICS = ("k_reached", "ncp", "ncp_published", "linkage_expected_share
 
 #: those of them that follow from the release alone
 RELEASE_METRICS = ("k_reached", "ncp_published", "suppressed_share")
+
+#: the risk by which a node may choose its privacy budget
+AVERAGE_RISK = "prosecutor_risk_average"
 
 
 def evaluation_scores(outcome: Outcome) -> frozenset[str]:
@@ -225,7 +228,7 @@ class Node:
         if self.settings.dp is not None and not self.malicious:
             return train_privately(
                 self.model,
-                self.settings,
+                self._private_settings,
                 parameters_,
                 self.data,
                 round_number=round_number,
@@ -233,6 +236,14 @@ class Node:
                 state=self.state,
             )
         return self.model.train(parameters_, self.data, round_number=round_number, rng=rng, state=self.state)
+
+    @cached_property
+    def _private_settings(self) -> RunSettings:
+        """The settings with the privacy budget of this node."""
+        if self.settings.dp is None or not self.settings.dp.by_risk:
+            return self.settings
+        train, _ = self._split
+        return with_own_budget(self.settings, measure(train, self.release, [AVERAGE_RISK])[AVERAGE_RISK])
 
     def evaluate(self, parameters_: Parameters) -> dict[str, float]:
         """Scores on raw and on recoded test rows, or on the release of the test people; all are named apart."""

@@ -201,6 +201,8 @@ UNITS: dict[Mode, str] = {
     "record": "one training record of a node, present or adding nothing; the server is not trusted",
 }
 COVERS = "the model after every round; not the numbers of rows, the scores of test rows, nor who failed to answer"
+#: of budgets by risk: how strong the noise of a node is says how alike its people are
+COVERS_BY_RISK = f"{COVERS}; nor the size of a node's own budget, which its rows decide"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -217,6 +219,9 @@ class DpSettings:
     randomness: Literal["secure", "seeded"] = parameter(
         "secure", help="where noise comes from; 'seeded' is for experiments and promises nothing"
     )
+    by_risk: bool = parameter(
+        False, help="in the mode 'local', a node takes epsilon times one minus the mean risk in its own release"
+    )
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -231,6 +236,8 @@ class DpSettings:
             raise ConfigError(f"Differential privacy needs a model that is averaged; {run.model!r} is not one.")
         if run.protocol != "corrected":
             raise ConfigError("Differential privacy needs the protocol 'corrected': the other trains on test rows too.")
+        if self.by_risk and self.mode != "local":
+            raise ConfigError(f"A budget by risk is the node's own: it needs the dp mode 'local', not {self.mode!r}.")
         if self.mode == "central" and run.strategy != "fedavg":
             raise ConfigError(
                 f"The dp mode 'central' needs the strategy 'fedavg': one node can move {run.strategy!r} too far."

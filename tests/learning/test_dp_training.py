@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from flwr.app import Context, RecordDict
 from hypothesis import given
@@ -24,12 +25,14 @@ from fedanon.learning.dp_training import (
     node_multiplier,
     sampled,
     train_privately,
+    with_own_budget,
 )
+from fedanon.learning.node import Node
 from fedanon.learning.settings import RunSettings
 from fedanon.models.base import LocalState, TrainingData
 from fedanon.models.logistic_regression import LogisticRegression, clipped_sum
 from fedanon.privacy.accounting.accountant import GaussianRounds, epsilon_of
-from tests.federated.conftest import settings
+from tests.federated.conftest import first_rows, settings
 
 #: tests of secure noise fail by chance once in a million runs
 CHANCE = 1e-6
@@ -291,3 +294,25 @@ def test_a_node_answers_a_round_once() -> None:
     for number in (1, 3, 5):
         with pytest.raises(UpdateRejectedError, match="already; or the run has no such round"):
             train_once(context, number, 4)
+
+
+# ---- budgets by risk ----------------------------------------------------------------------------
+
+
+def test_a_node_with_more_risk_has_a_smaller_budget_and_never_more_than_the_run() -> None:
+    run = private("local", 3.0)
+    budgets = [with_own_budget(run, risk).dp_settings["epsilon"] for risk in (0.0, 0.2, 0.9, 1.0)]
+    assert budgets == pytest.approx([3.0, 2.4, 0.3, 1e-3])
+    assert node_multiplier(with_own_budget(run, 0.2)) > node_multiplier(run)
+
+
+def test_by_risk_the_release_of_a_node_decides_its_noise() -> None:
+    run = settings(
+        dp_settings={"mode": "local", "epsilon": 3.0, "by_risk": True, "randomness": "seeded"}, method_settings={"k": 5}
+    )
+    node = Node(first_rows(), run, 0)
+    sizes = pd.Series(node.release.groups.labels).value_counts()
+    risk = len(sizes) / int(sizes.sum())
+    assert node._private_settings.dp_settings["epsilon"] == pytest.approx(3.0 * (1 - risk))
+    with pytest.raises(ConfigError, match="needs the dp mode 'local'"):
+        settings(dp_settings={"mode": "central", "epsilon": 3.0, "by_risk": True})
