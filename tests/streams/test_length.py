@@ -108,7 +108,8 @@ def test_no_combination_of_cells_is_ever_short_of_people(count: int, capsys: pyt
                 recount.add([{**cells, "_person": person} for person in people])
     with capsys.disabled():
         print(
-            f"\n{taken:,} records of {len(last)} people, who came back {returns:,} times after {AWAY / 60:g} minutes or more: "
+            f"\n{taken:,} records of {len(last)} people, who came back {returns:,} times after "
+            f"{AWAY / 60:g} minutes or more: "
             f"{recount.messages:,} published in {len(recount.enough):,} combinations, {recount.violations} violations"
         )
     assert recount.violations == 0
