@@ -199,8 +199,8 @@ def test_nothing_is_lost_or_twice_when_it_is_killed(
     lost, twice = (due - found).total(), (found - due).total()
     with capsys.disabled():
         print(
-            f"\n{claim}: {killed} SIGKILLs in {len(rows):,} readings, {found.total():,} published in {len(shown)} windows: "
-            f"{lost} lost, {twice} twice"
+            f"\n{claim}: {killed} SIGKILLs in {len(rows):,} readings, {found.total():,} published in "
+            f"{len(shown)} windows: {lost} lost, {twice} twice"
         )
     assert (killed, lost, twice) == (kills, 0, 0)
     assert shown == whole
