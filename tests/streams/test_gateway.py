@@ -381,3 +381,14 @@ def test_a_gateway_works_without_what_an_edge_has_no_room_for(
         check=False,
     )
     assert checked.returncode == 0, checked.stderr
+
+
+def test_a_broker_that_is_not_there_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    pytest.importorskip("paho.mqtt.client")
+    path = gateway_file(tmp_path, source='kind = "mqtt"\ntopic = "ward/vitals"')
+    path.write_text(path.read_text(encoding="utf-8") + '[broker]\nhost = "127.0.0.1"\nport = 1\n', encoding="utf-8")
+    stop = threading.Event()
+    threading.Timer(2.0, stop.set).start()
+    with caplog.at_level(logging.WARNING):
+        run_gateway(GatewayConfig.read(path), stop)
+    assert "The broker at 127.0.0.1:1 cannot be reached; trying again." in caplog.text
