@@ -1,9 +1,10 @@
 """What streams lose, and how fast they are.
 
-    .venv/bin/python experiments/benchmarks/streams.py [loss | eicu | speed | gateway | memory | continual] ...
+    python experiments/benchmarks/streams.py [loss | buffers | eicu | speed | gateway | memory | continual] ...
 
 `loss`: mean NCP of castle, fads and prospect on Adult, the first 12,000 rows of a permutation (numpy default_rng(0)), a
-record that is dropped counting 1; the parameters of prospect were chosen on rows 12,000 to 24,000. `eicu`: the same on
+record that is dropped counting 1; the parameters of prospect were chosen on rows 12,000 to 24,000. `buffers`: the same
+where a record leaves when the buffer is full, however long it has waited. `eicu`: the same as `loss` on
 the first blood pressure readings of the eICU demo, a record each with age, gender, ethnicity, unit type and admission
 source of the stay, k counting stays; and sticky classes on all readings, with attacks. `speed`: records and readings
 per CPU second of one core, by `time.process_time`. `gateway`: readings through a whole one. `memory`: that of processes
@@ -107,6 +108,31 @@ def eicu() -> Table:
 def run_loss() -> None:
     """Adult."""
     print_losses(adult())
+
+
+def run_buffers() -> None:
+    """Adult again, where the oldest record leaves when `delay` records wait, and not when it has waited for `delay`."""
+    from fedanon.data.spans import points
+    from fedanon.streams.base import NOBODY, Arrivals
+
+    table = adult()
+    arrivals = Arrivals(points(table), np.full(len(table), NOBODY), np.zeros(len(table)), {})
+    print("| records that wait | k | fads | prospect | prospect / fads | longest wait of fads, later records |")
+    print("|---|---|---|---|---|---|")
+    for held, k in CELLS:
+        losses = []
+        for name in METHODS[1:]:
+            settings = {"k": k, "clock": "seconds", "delay": 1e9, "buffer": held}
+            method = build(RECORD_METHODS[name], settings)
+            release = replay_records(method, table, moments=arrivals.moments)
+            losses.append(METRICS["ncp"].function(table, release))
+            if name == "fads":
+                left = method.start(table.columns).feed(arrivals)
+                _, first = np.unique(left.cause, return_index=True)
+                before = np.repeat(np.sort(first), np.diff([*np.sort(first), len(left.cause)]))
+                longest = int((before + held - left.number).max())
+        ratio = losses[1] / losses[0]
+        print(f"| {held} | {k} | {losses[0]:.3f} | {losses[1]:.3f} | {ratio:.2f} | {longest} |", flush=True)
 
 
 def run_eicu() -> None:
@@ -364,6 +390,7 @@ def write_continual(found: dict[str, Any], path: Path) -> None:
 
 PARTS = {
     "loss": run_loss,
+    "buffers": run_buffers,
     "eicu": run_eicu,
     "speed": run_speed,
     "gateway": run_gateway,

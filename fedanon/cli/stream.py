@@ -13,7 +13,7 @@ import typer
 
 from fedanon.cli import options
 from fedanon.cli.output import console, print_json, print_table
-from fedanon.errors import ConfigError, DataError
+from fedanon.errors import ConfigError, DataError, FedanonError
 
 if TYPE_CHECKING:
     from fedanon.data.table import Table
@@ -135,14 +135,27 @@ def _replayed(config: GatewayConfig, file: Path, seed: int) -> tuple[Table, Stre
     from fedanon.data.schema import Schema
     from fedanon.data.table import Table
     from fedanon.streams import replay_people, replay_records
+    from fedanon.streams.encoding import Encoder
+    from fedanon.streams.reader import MessageReader
     from fedanon.streams.sources import FileSource
 
-    source, found = FileSource(file), list[dict[str, Any]]()
+    schema = Schema.read(config.path(config.schema))
+    reader = MessageReader(config, Encoder(schema))
+    source, found, refused = FileSource(file), list[dict[str, Any]](), 0
     while (batch := source.read(10_000, 0.0)) is not None:
-        found += [dict(m.data) if not isinstance(m.data, bytes) else json.loads(m.data) for m in batch]
+        for message in batch:
+            try:
+                found.append(reader.read(message.data))
+            except FedanonError:
+                refused += 1
     source.close()
-    table = Table.from_frame(pd.DataFrame(found), Schema.read(config.path(config.schema)))
-    times = pd.to_numeric(table.frame[config.time]).to_numpy(dtype=np.float64) if config.time else None
+    if refused:
+        logging.getLogger("fedanon.streams").warning("%d messages are left out, which a gateway refuses.", refused)
+    if not found:
+        raise DataError(f"The file {file} has no reading that fits the schema.")
+    table = Table.from_frame(pd.DataFrame(found), schema)
+    # the clock of a replay does not go back either
+    times = np.maximum.accumulate([reader.time(message) for message in found]) if config.time else None
     records, sticky = config.record_method, config.sticky_classes
     if records is not None:
         return table, replay_records(records, table, seed=seed, moments=times)
@@ -169,7 +182,8 @@ def status(config: Config, as_json: options.Json = False) -> None:
     if as_json:
         print_json(facts)
     else:
-        print_table("Gateway", ["", "value"], list(facts.items()))
+        shown = [(name, "-" if value is None else value) for name, value in facts.items()]
+        print_table("Gateway", ["", "value"], shown)
 
 
 def _report(gateway: Gateway, *, as_json: bool) -> None:

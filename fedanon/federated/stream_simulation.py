@@ -27,6 +27,7 @@ from fedanon.learning.rounds import RunResult
 from fedanon.learning.settings import RunSettings
 from fedanon.models.base import Parameters
 from fedanon.models.scores import auc
+from fedanon.models.target import outcome_of
 from fedanon.release.release import Release
 from fedanon.streams.drift import drift_by_column
 from fedanon.streams.learning_node import StreamNode
@@ -105,6 +106,7 @@ def simulate_streams(
     begun = time.perf_counter()
     if settings.method != STREAM:
         raise ConfigError("A simulation of streams takes no method: the gateways have anonymized the readings.")
+    outcome_of(schema)  # a schema without a target would make every node fail, and none would say why
     streams = [WindowedStream(folder, schema) for folder in folders]
     calendar = make_calendar(folders, settings, every)
     settings = replace(settings, rounds=len(calendar.rounds), nodes=len(folders), evaluate_every=1)

@@ -15,13 +15,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
 from fedanon._version import __version__
 from fedanon.data.schema import Schema
-from fedanon.errors import ConfigError, FedanonError, SchemaError
+from fedanon.errors import ConfigError, FedanonError
 from fedanon.io.atomic import atomic_write
 from fedanon.streams.claims import PeopleClaim, RecordsClaim
 from fedanon.streams.config import GatewayConfig
@@ -31,13 +31,11 @@ from fedanon.streams.journal import Entry, Journal
 from fedanon.streams.kernels import compile_apart
 from fedanon.streams.ledger import Ledger, Shown
 from fedanon.streams.publication import Box, Engine, Publication, Reading
+from fedanon.streams.reader import MessageReader
 from fedanon.streams.records import RecordStream
 from fedanon.streams.space import box_texts
 from fedanon.streams.sticky import StickyEngine
 from fedanon.streams.windows import Row, WindowFolder
-
-if TYPE_CHECKING:
-    from fedanon.streams.fhir import ObservationReader
 
 log = logging.getLogger("fedanon.streams")
 
@@ -127,7 +125,7 @@ class Gateway:
         self._check()
         self._journal = Journal(self._state)
         self._dead = DeadLetters(self._state, dead)
-        self._fhir = self._make_reader()
+        self._reader = MessageReader(config, self._encoder)
         self._key = _secret(self._state / "gateway.key")
         self.engine, self._ledger = self._make_engine(), self._make_ledger()
         self._windows = WindowFolder(
@@ -164,14 +162,6 @@ class Gateway:
             return RecordStream(records, self._encoder.columns, seed=self.config.seed)
         assert sticky is not None
         return StickyEngine(sticky, self._encoder.columns, key=self._key)
-
-    def _make_reader(self) -> ObservationReader | None:
-        """What flattens FHIR resources, where they come."""
-        if not self.config.source.view:
-            return None
-        from fedanon.streams.fhir import ObservationReader
-
-        return ObservationReader(self.config.path(self.config.source.view), self.config.time)
 
     def _make_ledger(self) -> Ledger:
         records, sticky = self.config.record_method, self.config.sticky_classes
@@ -244,13 +234,9 @@ class Gateway:
         """The entry of a message; None if it is refused, or was taken in before."""
         data = incoming.data
         try:
-            message = data if isinstance(data, Mapping) else _parse(data)
-            message = self._fhir.flatten(message) if self._fhir else message
-            checked = dict(self._encoder.check_names(message))
-            self._encoder.point(checked)
-            self._encoder.person(checked)
-            self._encoder.carried(checked)
-            moment = max(self.moment, self._time(checked) if self._clock == "message" and self.config.time else now)
+            checked = self._reader.read(data)
+            stated = self._clock == "message" and self.config.time
+            moment = max(self.moment, self._reader.time(checked) if stated else now)
         except FedanonError as reason:
             self._bury(data, str(reason))
             return None
@@ -271,12 +257,6 @@ class Gateway:
             self._seen[key] = None
             if len(self._seen) > REMEMBERED:
                 self._seen.popitem(last=False)
-
-    def _time(self, message: Mapping[str, Any]) -> float:
-        try:
-            return float(message[self.config.time])
-        except (TypeError, ValueError):
-            raise SchemaError(f"The time column {self.config.time!r} of the message is no number.") from None
 
     def _bury(self, data: bytes | Mapping[str, Any], reason: str) -> None:
         self.counts.refused += 1
@@ -308,7 +288,7 @@ class Gateway:
         self.counts.taken += 1
         row = self._encoder.carried(entry.message)
         if self.config.time in row:
-            time, step = self._time(entry.message), self.config.step
+            time, step = self._reader.time(entry.message), self.config.step
             row[self.config.time] = time // step * step if step else time
         self._pending[number] = row, person
         return Reading(number, person, self._encoder.point(entry.message), entry.moment, row)
@@ -413,19 +393,13 @@ class Gateway:
 
     def write_status(self) -> None:
         """Write what `fedanon stream status` shows."""
-        facts = {**self.counts.to_dict(), "waiting": self.engine.waiting, "moment": self.moment}
+        moment = None if self.moment == float("-inf") else self.moment
+        facts = {**self.counts.to_dict(), "waiting": self.engine.waiting, "moment": moment}
         atomic_write(self._state / STATUS, json.dumps(facts) + "\n", mode=0o600)
 
     def close(self) -> None:
         """Close the journal."""
         self._journal.close()
-
-
-def _parse(data: bytes) -> Any:
-    try:
-        return json.loads(data)
-    except (ValueError, RecursionError):
-        raise SchemaError("The message is not JSON.") from None
 
 
 def _secret(path: Path) -> bytes:

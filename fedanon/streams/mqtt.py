@@ -53,6 +53,8 @@ def _client(broker: BrokerConfig, name: str, folder: Path, *, manual_ack: bool =
 
 def _begin(client: Any, broker: BrokerConfig) -> None:
     """Connect in the background, again and again where the broker is not there."""
+    where = f"{broker.host}:{broker.where}"
+    client.on_connect_fail = lambda *_: log.warning("The broker at %s cannot be reached; trying again.", where)
     client.connect_async(broker.host, broker.where)
     client.loop_start()
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fedanon.errors import PrivacyViolationError
+from fedanon.errors import PrivacyViolationError, SchemaError
 from fedanon.io.manifest import file_sha256
 from fedanon.io.outputs import manifest_path
 from fedanon.streams.ledger import Ledger, Shown
@@ -69,6 +69,9 @@ class WindowAudit:
         if self._ledger is None:
             self.claim = dict(window.manifest["claim"])
             self._ledger = self._make_ledger()
+        absent = [name for name in self._quasi if any(name not in row for row in window.rows)]
+        if absent:
+            raise SchemaError(f"{window.path.name} lacks quasi-identifiers of the schema: {', '.join(absent)}.")
         self.faults += self._faults(window)
         self.broken += self._ledger.add(Shown(row) for row in window.rows)
         self.rows, self.windows = self.rows + len(window.rows), self.windows + 1

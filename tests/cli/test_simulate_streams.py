@@ -26,3 +26,9 @@ def test_the_command_prints_rounds_and_draws_them(run: Run, tmp_path: Path) -> N
     wrong = run("simulate", *streams, "--method", "mondrian", *schema)
     assert wrong.code == 2
     assert "--method" in wrong.err
+    schema_file = gateways[0].parent / "ward.toml"
+    lines = schema_file.read_text(encoding="utf-8").splitlines(keepends=True)
+    (tmp_path / "no_target.toml").write_text("".join(x for x in lines if not x.startswith("target")), encoding="utf-8")
+    without = run("simulate", *streams, "--schema", tmp_path / "no_target.toml")
+    assert without.code == 2
+    assert "names no target column" in without.err

@@ -44,6 +44,42 @@ def test_attack_prints_every_rate_beside_a_guess(run: Run, tmp_path: Path, claim
     assert run("attack", tmp_path / "in.jsonl", "--stream", config, "--k", "3").code == 2
 
 
+def test_attack_takes_what_a_gateway_takes(run: Run, tmp_path: Path) -> None:
+    """Lines that do not parse or fit are left out, and a clock that goes back stands still, as in a replay."""
+    config = gateway_file(tmp_path)
+    rows = write_readings(tmp_path / "in.jsonl", 800)
+    clean = run("stream", "attack", config, tmp_path / "in.jsonl", "--json").json
+    lines = [json.dumps(row) for row in rows]
+    lines[50:50] = ["{broken SECRET", "[]", json.dumps({**rows[0], "age": "SECRET"})]
+    (tmp_path / "odd.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    odd = run("stream", "attack", config, tmp_path / "odd.jsonl", "--json")
+    assert odd.code == 0, odd.err
+    assert [(r["rate"], r["n"]) for r in odd.json["results"]] == [(r["rate"], r["n"]) for r in clean["results"]]
+    assert "SECRET" not in odd.out + odd.err
+    (tmp_path / "back.jsonl").write_text("\n".join([*lines, json.dumps(rows[0])]), encoding="utf-8")
+    assert run("stream", "attack", config, tmp_path / "back.jsonl").code == 0
+
+
+def test_an_empty_file_publishes_nothing_and_cannot_be_attacked(run: Run, tmp_path: Path) -> None:
+    config = gateway_file(tmp_path)
+    (tmp_path / "empty.jsonl").write_bytes(b"")
+    assert run("stream", "replay", config, tmp_path / "empty.jsonl", "--json").json["taken"] == 0
+    assert "inf" not in run("stream", "status", config).out
+    attacked = run("stream", "attack", config, tmp_path / "empty.jsonl")
+    assert (attacked.code, "has no reading that fits the schema" in attacked.err) == (3, True)
+
+
+def test_windows_are_not_checked_by_the_schema_of_something_else(run: Run, tmp_path: Path) -> None:
+    config = gateway_file(tmp_path, sink='format = "csv"')
+    write_readings(tmp_path / "in.jsonl", 800)
+    run("stream", "replay", config, tmp_path / "in.jsonl")
+    other = tmp_path / "other.toml"
+    other.write_text((tmp_path / "ward.toml").read_text(encoding="utf-8").replace("age", "height"), encoding="utf-8")
+    checked = run("stream", "check", tmp_path / "windows", "--schema", other)
+    assert checked.code == 3
+    assert "lacks quasi-identifiers of the schema: height" in checked.err
+
+
 def test_rows_that_are_taken_away_break_the_claim(run: Run, tmp_path: Path) -> None:
     config = gateway_file(tmp_path, "records", sink='format = "csv"')
     write_readings(tmp_path / "in.jsonl", 800)

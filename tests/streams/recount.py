@@ -9,22 +9,38 @@ from typing import Any
 Message = dict[str, Any]
 
 
-def short_combinations(publications: Iterable[list[Message]], quasi: list[str], k: int) -> int:
-    """How often, after a publication, a combination of cells has been published for fewer than k people.
+class Combinations:
+    """People by combination of cells, publication by publication; a combination that has had k people keeps them.
 
     Whose message it is stands in ``_person``, which a test adds; without it every message is a person of its own.
     """
-    seen: dict[tuple[str, ...], set[Any]] = defaultdict(set)
-    violations = count = 0
-    for publication in publications:
-        touched = set()
+
+    def __init__(self, quasi: list[str], k: int) -> None:
+        self.quasi, self.k, self.messages, self.violations = quasi, k, 0, 0
+        self.short: dict[tuple[str, ...], set[Any]] = defaultdict(set)
+        self.enough: set[tuple[str, ...]] = set()
+
+    def add(self, publication: list[Message]) -> None:
+        """Count a publication; it violates as often as it leaves a combination with fewer than k people."""
         for message in publication:
-            key = tuple(message[name] for name in quasi)
-            count += 1
-            seen[key].add(message.get("_person", count))
-            touched.add(key)
-        violations += sum(len(seen[key]) < k for key in touched)
-    return violations
+            self.messages += 1
+            key = tuple(message[name] for name in self.quasi)
+            if key not in self.enough:
+                self.short[key].add(message.get("_person", self.messages))
+        for key in {tuple(message[name] for name in self.quasi) for message in publication} - self.enough:
+            if len(self.short[key]) < self.k:
+                self.violations += 1
+            else:
+                self.enough.add(key)
+                del self.short[key]
+
+
+def short_combinations(publications: Iterable[list[Message]], quasi: list[str], k: int) -> int:
+    """How often, after a publication, a combination of cells has been published for fewer than k people."""
+    count = Combinations(quasi, k)
+    for publication in publications:
+        count.add(publication)
+    return count.violations
 
 
 def broken_pseudonyms(publications: Iterable[list[Message]], quasi: list[str], k: int) -> int:

@@ -185,14 +185,25 @@ def kill_until_done(folder: Path, file: Path, kills: int) -> int:
 
 
 @pytest.mark.parametrize("claim", ["records", "people"])
-@pytest.mark.parametrize("kills", [4, pytest.param(100, marks=pytest.mark.slow)])
-def test_nothing_is_lost_or_twice_when_it_is_killed(claim: str, kills: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kills", [4, pytest.param(200, marks=pytest.mark.slow)])
+def test_nothing_is_lost_or_twice_when_it_is_killed(
+    claim: str, kills: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Every kill is at a random sync, rename or publication; the windows are those of a run that nobody disturbs."""
     folder = tmp_path / "killed"
     gateway_file(folder, claim, sink='format = "csv"')
-    rows = write_readings(folder / "in.jsonl", 1200)
-    assert kill_until_done(folder, folder / "in.jsonl", kills) == kills
-    assert windows(folder) == expected(tmp_path / "whole", claim, rows)
+    rows = write_readings(folder / "in.jsonl", max(1200, 15 * kills))
+    killed = kill_until_done(folder, folder / "in.jsonl", kills)
+    shown, whole = windows(folder), expected(tmp_path / "whole", claim, rows)
+    found, due = (Counter(tuple(row.values()) for window in part for row in window) for part in (shown, whole))
+    lost, twice = (due - found).total(), (found - due).total()
+    with capsys.disabled():
+        print(
+            f"\n{claim}: {killed} SIGKILLs in {len(rows):,} readings, {found.total():,} published in "
+            f"{len(shown)} windows: {lost} lost, {twice} twice"
+        )
+    assert (killed, lost, twice) == (kills, 0, 0)
+    assert shown == whole
     check_windows(folder / "windows", QUASI).require()
 
 
@@ -370,3 +381,14 @@ def test_a_gateway_works_without_what_an_edge_has_no_room_for(
         check=False,
     )
     assert checked.returncode == 0, checked.stderr
+
+
+def test_a_broker_that_is_not_there_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    pytest.importorskip("paho.mqtt.client")
+    path = gateway_file(tmp_path, source='kind = "mqtt"\ntopic = "ward/vitals"')
+    path.write_text(path.read_text(encoding="utf-8") + '[broker]\nhost = "127.0.0.1"\nport = 1\n', encoding="utf-8")
+    stop = threading.Event()
+    threading.Timer(2.0, stop.set).start()
+    with caplog.at_level(logging.WARNING):
+        run_gateway(GatewayConfig.read(path), stop)
+    assert "The broker at 127.0.0.1:1 cannot be reached; trying again." in caplog.text

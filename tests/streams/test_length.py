@@ -12,12 +12,15 @@ from fedanon.streams.methods.prospect import Prospect
 from fedanon.streams.people import StickyClasses
 from fedanon.streams.publication import Publication, Reading
 from fedanon.streams.records import RecordStream
-from fedanon.streams.space import coded_columns
+from fedanon.streams.space import box_texts, coded_columns
 from fedanon.streams.sticky import StickyEngine
-from tests.streams.wards import UNITS, schema
+from tests.streams.recount import Combinations
+from tests.streams.wards import QUASI, UNITS, schema
 
 #: readings of the long run; FEDANON_READINGS takes another number
 LENGTH = int(os.environ.get("FEDANON_READINGS", "10000000"))
+#: seconds without a reading after which somebody has come back
+AWAY = 600.0
 
 
 class Recount:
@@ -84,26 +87,32 @@ def test_no_class_is_short_and_no_pseudonym_has_two_boxes(count: int) -> None:
 
 
 @pytest.mark.parametrize("count", [20_000, pytest.param(LENGTH, marks=pytest.mark.slow)])
-def test_no_combination_of_cells_is_ever_short_of_people(count: int) -> None:
-    """Records of 400 people who leave and come back; a combination that has had k people keeps them."""
-    stream = RecordStream(Prospect(k=5, delay=500, boxes=512), coded_columns(schema()))
-    people: dict[tuple[object, ...], set[str] | None] = {}
+def test_no_combination_of_cells_is_ever_short_of_people(count: int, capsys: pytest.CaptureFixture[str]) -> None:
+    """Records of 400 people who leave and come back, recounted from the texts of their cells."""
+    columns = coded_columns(schema())
+    stream, recount = RecordStream(Prospect(k=5, delay=500, boxes=512), columns), Combinations(QUASI, 5)
     who: dict[int, str] = {}
-    violations = published = 0
     size = 500 if count < 1_000_000 else 2000
+    last: dict[str, float] = {}
+    taken = returns = 0
     for piece in pieces(400, count, size):
-        who |= {reading.number: reading.person for reading in piece}
+        taken += len(piece)
+        for reading in piece:
+            who[reading.number] = reading.person
+            returns += reading.moment - last.get(reading.person, reading.moment) > AWAY
+            last[reading.person] = reading.moment
         for publication in stream.push(piece):
-            names = {who.pop(number) for number in publication.numbers}
-            if publication.box is None:
-                continue
-            key = (publication.box.low, publication.box.high)
-            seen = people.setdefault(key, set())
-            published += len(publication.numbers)
-            if seen is not None:
-                seen |= names
-                violations += len(seen) < 5
-                people[key] = None if len(seen) >= 5 else seen
-    assert violations == 0
-    assert published > 0.9 * (count - 500)
+            people = [who.pop(number) for number in publication.numbers]
+            if publication.box is not None:
+                cells = box_texts(columns, np.array(publication.box.low), np.array(publication.box.high))
+                recount.add([{**cells, "_person": person} for person in people])
+    with capsys.disabled():
+        print(
+            f"\n{taken:,} records of {len(last)} people, who came back {returns:,} times after "
+            f"{AWAY / 60:g} minutes or more: "
+            f"{recount.messages:,} published in {len(recount.enough):,} combinations, {recount.violations} violations"
+        )
+    assert recount.violations == 0
+    assert recount.messages > 0.9 * (count - 500)
+    assert returns > count / 20_000
     assert len(who) == stream.waiting

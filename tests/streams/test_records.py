@@ -6,11 +6,13 @@ import json
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedanon.data.groups import Groups
+from fedanon.data.schema import Schema
 from fedanon.data.spans import points
 from fedanon.data.table import Table
 from fedanon.datasets import load
@@ -181,6 +183,54 @@ def test_a_delay_shorter_than_k_is_refused() -> None:
         method("castle", require="l=2:pressure")
     with pytest.raises(ConfigError, match="is neither"):
         method("fads", require="k_map=3:people.csv")
+
+
+def plain_fads(where: list[tuple[float, ...]], k: int, delay: int) -> list[tuple[set[int], tuple[int, ...]]]:
+    """Guo & Zhang 2013 in plain Python, on whole numbers from 0 to 100: every publication and its box."""
+
+    def loss(low: list[float], high: list[float]) -> float:
+        return sum(b - a for a, b in zip(low, high, strict=True))
+
+    def box(rows: list[int]) -> tuple[list[float], list[float]]:
+        columns = list(zip(*(where[i] for i in rows), strict=True))
+        return [min(c) for c in columns], [max(c) for c in columns]
+
+    waiting, boxes, out = list[int](), list[tuple[list[float], list[float]]](), []
+    for now in range(len(where) + delay):
+        waiting += [now] if now < len(where) else []
+        while waiting and waiting[0] + delay <= now:
+            oldest = waiting[0]
+            others = sorted(waiting[1:], key=lambda j: (loss(*box([oldest, j])), j))
+            members = [oldest, *others[: k - 1]]
+            covers = [b for b in boxes if all(a <= x <= z for a, x, z in zip(b[0], where[oldest], b[1], strict=True))]
+            best = min(covers, key=lambda b: loss(*b), default=None)
+            if best is not None and (len(members) < k or loss(*best) <= loss(*box(members))):
+                members, shape = [oldest], best
+            else:
+                shape = box(members)
+                boxes.append(shape)
+            out.append((set(members), tuple(map(int, [*shape[0], *shape[1]]))))
+            waiting = [i for i in waiting if i not in members]
+    return out
+
+
+def test_fads_is_that_of_the_paper() -> None:
+    """The baseline is not weaker than it should be: the same publications as a plain one, within the same delay."""
+    rng = np.random.default_rng(12)
+    columns = {f"q{i}": {"role": "quasi_identifying", "type": "numeric", "range": [0, 100]} for i in range(3)}
+    made = Table.from_frame(
+        pd.DataFrame(rng.integers(0, 101, (150, 3)), columns=columns),
+        Schema.from_dict({"attributes": columns}),
+    )
+    where = [tuple(row) for row in points(made).tolist()]
+    stream = RecordStream(method("fads", k=3, delay=30), made.columns)
+    given = [Reading(i, "", point, 0.0, {}) for i, point in enumerate(where)]
+    found = [p for reading in given for p in stream.push([reading])]
+    due = plain_fads(where, 3, 30)
+    assert len(found) > 20
+    got = [(set(p.numbers), tuple(map(int, [*p.box.low, *p.box.high]))) for p in found if p.box]
+    assert got == due[: len(got)]
+    assert any(len(numbers) == 1 for numbers, _ in got), "boxes are used again"
 
 
 def test_prospect_loses_less_than_the_baselines() -> None:

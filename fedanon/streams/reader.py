@@ -1,0 +1,60 @@
+"""MessageReader: what a gateway takes in, and for what reason it refuses the rest."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from fedanon.errors import SchemaError
+from fedanon.streams.config import GatewayConfig
+from fedanon.streams.encoding import Encoder
+
+if TYPE_CHECKING:
+    from fedanon.streams.fhir import ObservationReader
+
+
+class MessageReader:
+    """Parses messages, flattens FHIR resources where they come, and checks them against the schema.
+
+    Parameters
+    ----------
+    config : of the gateway.
+    encoder : of its schema.
+    """
+
+    def __init__(self, config: GatewayConfig, encoder: Encoder) -> None:
+        self._config, self._encoder = config, encoder
+        self._fhir = _fhir_reader(config)
+
+    def read(self, data: bytes | Mapping[str, Any]) -> dict[str, Any]:
+        """The columns of a message; a FedanonError says why it is refused, and quotes no cell."""
+        message = data if isinstance(data, Mapping) else _parse(data)
+        message = self._fhir.flatten(message) if self._fhir else message
+        checked = dict(self._encoder.check_names(message))
+        self._encoder.point(checked)
+        self._encoder.person(checked)
+        self._encoder.carried(checked)
+        return checked
+
+    def time(self, message: Mapping[str, Any]) -> float:
+        """The time a message states."""
+        try:
+            return float(message[self._config.time])
+        except (TypeError, ValueError):
+            raise SchemaError(f"The time column {self._config.time!r} of the message is no number.") from None
+
+
+def _fhir_reader(config: GatewayConfig) -> ObservationReader | None:
+    if not config.source.view:
+        return None
+    from fedanon.streams.fhir import ObservationReader
+
+    return ObservationReader(config.path(config.source.view), config.time)
+
+
+def _parse(data: bytes) -> Any:
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        raise SchemaError("The message is not JSON.") from None
