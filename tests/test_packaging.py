@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -49,3 +50,13 @@ def test_former_names_of_extras_still_bring_the_same() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     assert {"edge", "federated", "app", "harness", "stream", "all"} <= set(extras)
     assert extras["streams"] == ["fedanon[stream]"]
+
+
+def test_workflows_name_tests_that_exist() -> None:
+    named = [
+        path
+        for file in sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+        for path in re.findall(r"\btests/[\w/.]+", file.read_text(encoding="utf-8"))
+    ]
+    assert named
+    assert [path for path in named if not (ROOT / path).exists()] == []

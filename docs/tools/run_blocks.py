@@ -54,8 +54,10 @@ def main(arguments: list[str]) -> int:
     """Run the pages; returns the number of failures."""
     pages = [Path(each).resolve() for each in arguments] or all_pages()
     started = time.monotonic()
-    with ThreadPoolExecutor(int(os.environ.get("DOCS_JOBS", "2"))) as pool:
-        runs = list(pool.map(run_page, pages))
+    # one more than cores, since pages with a deployment mostly wait
+    jobs = int(os.environ.get("DOCS_JOBS", (os.cpu_count() or 1) + 1))
+    with ThreadPoolExecutor(jobs) as pool:
+        runs = [run for queue in pool.map(_run_queue, queues_of(pages)) for run in queue]
     for run in runs:
         print(f"{run.seconds:6.1f} s  {run.ran:3} run  {len(run.skipped):2} not  {run.page.relative_to(ROOT)}")
         for block in run.skipped:
@@ -71,9 +73,23 @@ def main(arguments: list[str]) -> int:
 
 
 def all_pages() -> list[Path]:
-    """The README, what is written in docs/, and the READMEs of examples, longest first."""
+    """The README, what is written in docs/, and the examples."""
     pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "examples").glob("*.md"))]
     return [*(page for page in pages if blocks_of(page)), *sorted((ROOT / "examples").glob("*.py"))]
+
+
+def queues_of(pages: list[Path]) -> list[list[Path]]:
+    """Pages to run one after another: those that start a server, which share its port, then each other one by itself."""
+    serving = [page for page in pages if any(_serves(block) for block in blocks_of(page))]
+    return [*([serving] if serving else []), *([page] for page in pages if page not in serving)]
+
+
+def _serves(block: Block) -> bool:
+    return not block.reason and bool(re.search(r"^fedanon server run", block.code, re.MULTILINE))
+
+
+def _run_queue(queue: list[Path]) -> list[PageRun]:
+    return [run_page(page) for page in queue]
 
 
 def run_page(page: Path) -> PageRun:

@@ -96,7 +96,11 @@ def egress(folder: Folder, as_json: options.Json = False) -> None:
         rows += [(f"refused: {kind}", times, 0) for kind, times in run.refusals.items()]
         print_table(title, ["what left", "times", "bytes"], rows)
     total = sum(sum(run.bytes.values()) for run in runs)
-    console().print(f"{len(runs)} runs, {total} bytes in all. " + ", ".join(f"{k}: {v}" for k, v in used.items()) + ".")
+    console().print(
+        f"{len(runs)} run{'s' * (len(runs) != 1)}, {total} bytes in all. "
+        + ", ".join(f"{k}: {v}" for k, v in used.items())
+        + "."
+    )
 
 
 # ---- apps of other people ------------------------------------------------------------------------

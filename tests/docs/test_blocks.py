@@ -12,7 +12,7 @@ import check_site
 import click
 import pytest
 from blocks import LANGUAGES, Block, blocks_of, console_steps, missing_line
-from run_blocks import run_page
+from run_blocks import all_pages, queues_of, run_page
 from typer.main import get_command
 
 from fedanon.cli.app import app
@@ -159,3 +159,10 @@ def test_notebooks_hold_the_outputs_of_one_run_without_errors() -> None:
         outputs = [output for cell in cells for output in cell["outputs"]]
         assert outputs
         assert not [output for output in outputs if output["output_type"] == "error"]
+
+
+def test_pages_that_start_a_server_run_one_after_another() -> None:
+    serving, *others = queues_of(all_pages())
+    assert {path.name for path in serving} >= {"README.md", "first_deployment.md"}
+    assert all(len(queue) == 1 for queue in others)
+    assert sorted([*serving, *(path for queue in others for path in queue)]) == sorted(all_pages())
