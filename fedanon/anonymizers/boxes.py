@@ -59,6 +59,15 @@ class Boxes:
         self.cohort_of_row[row] = -1
         self._fit(c)
 
+    def merge(self, c: int, other: int) -> None:
+        """Put all rows of a cohort into another."""
+        rows = self.members[c]
+        self.members[other] += rows
+        self.cohort_of_row[rows] = other
+        self.members[c] = []
+        self._fit(c)
+        self._fit(other)
+
     def _fit(self, c: int) -> None:
         rows = self.members[c]
         self.sizes[c], self.losses[c] = len(rows), 0.0
