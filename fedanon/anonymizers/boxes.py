@@ -10,7 +10,6 @@ from fedanon.data.coded_column import CodedColumn
 from fedanon.data.table import Table
 from fedanon.types import FloatArray, IndexArray, IntArray
 
-
 #: a column with at most this many codes has its losses in a table
 TABULATED = 512
 

@@ -3,7 +3,7 @@
 People stay where they are. Then newcomers are placed, the nearest first: one where a leaver would otherwise be exposed
 by the difference, as many as a cohort lacks to k people, and all others where they enlarge the cells least. A person
 joins only where everyone who was ever in the cohort stays safe, and only if that loses less than suppressing the row.
-What is still exposed is mended by keeping leavers as counterfeit rows; with all of them kept, and no newcomers, a cohort
+What is still exposed is mended by keeping leavers as counterfeit rows; with all kept and no newcomers, a cohort
 is as safe as it was before. Then people change places as long as that loses less (:mod:`.rearrangement`), and those
 for whom the cells of all others would have to be wide are held back, where that loses less than the width.
 """

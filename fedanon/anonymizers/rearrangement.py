@@ -110,7 +110,7 @@ class Rearrangement:
         return lasting[sizes[lasting] < self._k]
 
     def _fill(self, c: int) -> bool:
-        """Move the nearest newcomers to a cohort until it has k, if that loses less than a class with another cohort."""
+        """Move the nearest newcomers to a cohort until it has k, if that loses less than merging it with another."""
         others = self._boxes.lasting
         left = float(self._boxes.added_by_merging(c, others[others != c]).min())
         moved = list[tuple[int, int]]()

@@ -187,7 +187,7 @@ def _publish(method: KAnonymizer, table: Table, labels: IntArray, notes: tuple[s
 
 
 def merge_short_cohorts(table: Table, labels: IntArray, k: int) -> IntArray:
-    """Labels with every cohort short of k people joined to the one with which it adds least loss, the smallest first."""
+    """Labels with every cohort short of k people joined to the one with which it adds least loss, smallest first."""
     people = np.unique(table.persons, return_index=True)[1] if table.persons is not None else np.arange(len(table))
     own: IntArray = np.full(len(table), -1, dtype=np.int32)
     own[people] = labels[people]
