@@ -17,14 +17,14 @@ import numpy as np
 import pandas as pd
 
 from fedanon.anonymizers.base import Anonymizer, KAnonymizer, ReleasePlan, publish_smallest_cells, refuse_few_people
+from fedanon.anonymizers.boxes import Boxes
 from fedanon.anonymizers.cohorts import Placement
-from fedanon.anonymizers.enforcement import keep_requirements, merge_short_groups
+from fedanon.anonymizers.enforcement import keep_requirements
 from fedanon.data.groups import Groups
 from fedanon.data.schema import Schema
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError, DataError, InfeasibleError
 from fedanon.privacy.combined import Combined
-from fedanon.privacy.models.k_anonymity import KAnonymity
 from fedanon.privacy.models.l_diversity import DistinctLDiversity
 from fedanon.privacy.series import Carried, Cohort, History, SeriesClaim, Stay, carried_rows, with_release
 from fedanon.release.gate import verify
@@ -178,12 +178,29 @@ def _group_newcomers(method: KAnonymizer, table: Table, waiting: IndexArray, rng
 
 def _publish(method: KAnonymizer, table: Table, labels: IntArray, notes: tuple[str, ...]) -> ReleasePlan:
     """Cohorts short of k people, or of what else is required, share a class with their nearest."""
-    groups = merge_short_groups(table, Groups.from_labels(labels), KAnonymity(k=method.k))
+    groups = Groups.from_labels(merge_short_cohorts(table, labels, method.k))
     own = method.claim()
     assert isinstance(own, Combined)
     cells = publish_smallest_cells(table, groups)
     groups, shown = keep_requirements(table, groups, cells, own, lambda merged: publish_smallest_cells(table, merged))
     return ReleasePlan(groups, shown, NearestGroup(), notes)
+
+
+def merge_short_cohorts(table: Table, labels: IntArray, k: int) -> IntArray:
+    """Labels with every cohort short of k people joined to the one with which it adds least loss, smallest first."""
+    people = np.unique(table.persons, return_index=True)[1] if table.persons is not None else np.arange(len(table))
+    own: IntArray = np.full(len(table), -1, dtype=np.int32)
+    own[people] = labels[people]
+    boxes, target = Boxes(table, own, int(labels.max(initial=-1)) + 1), np.arange(int(labels.max(initial=-1)) + 2)
+    while len(lasting := boxes.lasting) > 1:
+        c = int(lasting[np.argmin(boxes.sizes[lasting])])
+        if boxes.sizes[c] >= k:
+            break
+        others = lasting[lasting != c]
+        nearest = int(others[np.argmin(boxes.added_by_merging(c, others))])
+        boxes.merge(c, nearest)
+        target[target == c] = nearest
+    return np.where(labels < 0, -1, target[labels]).astype(np.int32)
 
 
 def _describe_cost(claim: SeriesClaim) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ hence have the other value if its end leads back to its beginning; where there a
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from itertools import combinations
 
@@ -17,19 +17,26 @@ from itertools import combinations
 Arc = tuple[int, int, int]
 
 
-def possible_values(arcs: Mapping[str, Sequence[Arc]]) -> dict[str, frozenset[int]]:
-    """The values each person of a group may have in some world that all counts allow.
+def possible_values(
+    arcs: Mapping[str, Sequence[Arc]], bound: Collection[str] = frozenset()
+) -> dict[str, frozenset[int]]:
+    """The values each person of a group may have in some world that all counts of the group allow.
 
-    ``arcs`` are the stays of every person. Someone who came back has several: all of them must be exchanged at once, by
-    ways that share no arc; and nobody's way leads over theirs, so that others count on people with one stay alone.
+    ``arcs`` are the stays of every person; ``bound`` are people who have stays in other groups too. Who has several
+    stays must exchange all of them at once, by ways that share no arc, and nobody's way leads over theirs: others count
+    on people with one stay alone. What a bound person may have is what all of their groups allow.
     """
-    single = Counter(own[0] for own in arcs.values() if len(own) == 1)
-    exchanged = _exchanges(frozenset(single))
+    single = Counter(own[0] for person, own in arcs.items() if len(own) == 1 and person not in bound)
+    kinds = frozenset(single)
+    exchanged = _exchanges(kinds)
     values = sorted({arc[0] for own in arcs.values() for arc in own})
-    return {
-        person: exchanged[own[0]] if len(own) == 1 else _joint_exchanges(own, single, values)
-        for person, own in arcs.items()
-    }
+    found = dict[str, frozenset[int]]()
+    for person, own in arcs.items():
+        if len(own) > 1:
+            found[person] = _joint_exchanges(own, single, values)
+        else:
+            found[person] = exchanged[own[0]] if person not in bound else _bound_exchanges(own[0], kinds)
+    return found
 
 
 @lru_cache(maxsize=100_000)
@@ -48,6 +55,12 @@ def _exchanges(arcs: frozenset[Arc]) -> dict[Arc, frozenset[int]]:
             if arc[2] in reach[arc[1]]:
                 possible[arc].add(one)
     return {arc: frozenset(found) for arc, found in possible.items()}
+
+
+@lru_cache(maxsize=100_000)
+def _bound_exchanges(arc: Arc, single: frozenset[Arc]) -> frozenset[int]:
+    """The values an arc may have that no other way leads over."""
+    return _exchanges(single | {arc})[arc]
 
 
 def _closure(steps: Sequence[tuple[int, int]]) -> dict[int, set[int]]:

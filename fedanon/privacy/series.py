@@ -10,8 +10,9 @@ What follows from these counts is judged by :mod:`fedanon.privacy.exchanges`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -129,34 +130,42 @@ class History:
         different = {name: len({row[at] for row in rows}) for at, name in enumerate(self.columns)}
         return all(different[name] >= least for name, least in self.least.items())
 
-    def is_safe(self, cohort: Iterable[Stay]) -> bool:
-        """Whether enough values stay possible for everyone who was ever in a cohort."""
-        return all(self.is_enough(values) for values in self._possible(cohort).values())
-
-    def exposed_people(self) -> int:
-        """Number of people for whom too few values stay possible."""
-        possible = (values for cohort in self.cohorts for values in self._possible(cohort).values())
-        return sum(not self.is_enough(values) for values in possible)
-
-    def _possible(self, cohort: Iterable[Stay]) -> dict[str, frozenset[int]]:
-        """The values everyone may have who was ever in a cohort."""
+    def possible_in(self, cohort: Iterable[Stay], bound: Collection[str] = frozenset()) -> dict[str, frozenset[int]]:
+        """The values a cohort leaves everyone who was ever in it; ``bound`` people are in other cohorts too."""
         arcs: dict[str, list[Arc]] = {}
         for stay in cohort:
             end = self.releases if stay.stop is None else stay.stop
             arcs.setdefault(stay.person, []).append((stay.value, stay.start, end))
-        return possible_values(arcs)
+        return possible_values(arcs, bound)
+
+    def exposed_people(self) -> int:
+        """Number of people for whom too few values stay possible; who was in several cohorts needs all of them."""
+        cohorts_of = Counter(person for cohort in self.cohorts for person in {stay.person for stay in cohort})
+        bound = {person for person, count in cohorts_of.items() if count > 1}
+        possible: dict[str, frozenset[int]] = {}
+        for cohort in self.cohorts:
+            for person, values in self.possible_in(cohort, bound).items():
+                possible[person] = possible.get(person, values) & values
+        return sum(not self.is_enough(values) for values in possible.values())
 
     def split_people(self) -> int:
-        """Number of people who were shown in several cohorts or with several values, which no claim allows."""
-        places: dict[str, set[tuple[int, int]]] = {}
-        for number, cohort in enumerate(self.cohorts):
+        """Number of people who were shown with several values or twice in one release, which no claim allows."""
+        stays_of: dict[str, list[Stay]] = {}
+        for cohort in self.cohorts:
             for stay in cohort:
-                places.setdefault(stay.person, set()).add((number, stay.value))
-        return sum(len(where) > 1 for where in places.values())
+                stays_of.setdefault(stay.person, []).append(stay)
+        return sum(len(own) > 1 and _contradict(own) for own in stays_of.values())
 
     def shown(self, cohort: int, release: int) -> Counter[Carried]:
         """How often a release shows each value in a cohort."""
         return Counter(self.values[stay.value] for stay in self.cohorts[cohort] if stay.is_shown(release))
+
+
+def _contradict(stays: Sequence[Stay]) -> bool:
+    """Whether stays of one person differ in value or overlap."""
+    ordered = sorted(stays, key=lambda stay: stay.start)
+    overlap = any(one.stop is None or one.stop > other.start for one, other in pairwise(ordered))
+    return overlap or len({stay.value for stay in ordered}) > 1
 
 
 # ---- The claim -----------------------------------------------------------------------------------
@@ -230,7 +239,7 @@ def refuse_exposed(history: History) -> None:
     """Raise unless a history keeps what its series claims."""
     split = history.split_people()
     if split:
-        raise PrivacyViolationError(f"The series shows {split} people in several cohorts or with several values.")
+        raise PrivacyViolationError(f"The series shows {split} people twice in one release or with several values.")
     exposed = history.exposed_people()
     if exposed:
         raise PrivacyViolationError(

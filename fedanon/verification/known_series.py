@@ -75,7 +75,7 @@ class KnownSeries:
             if count
         ]
         reasons += [f"too few values stay possible for {exposed} people"] if exposed else []
-        reasons += [f"{split} people were shown in several cohorts or values"] if split else []
+        reasons += [f"{split} people were shown twice in one release or with several values"] if split else []
         broken = max(wrong[-1], 1) if reasons else 0
         return replace(promise, holds=not reasons, broken=broken, doubt="", reason=" and ".join(reasons))
 

@@ -56,11 +56,22 @@ def test_a_counterfeit_row_keeps_the_leaver_safe() -> None:
     assert not kept.come_back(2).is_real(1)
 
 
-def test_nobody_may_be_shown_in_two_cohorts_or_with_two_values() -> None:
-    one = (Stay("a", 0, 0), Stay("b", 1, 0))
-    for other in (Stay("a", 0, 1), Stay("a", 1, 1)):
-        two = (other, Stay("c", 1 - other.value, 1))
-        assert History(("illness",), {"illness": 2}, VALUES, (one, two), 2).split_people() == 1
+def test_nobody_may_be_shown_twice_in_one_release_or_with_two_values() -> None:
+    one = (Stay("a", 0, 0, stop=2), Stay("b", 1, 0))
+    for other, split in ((Stay("a", 0, 1), 1), (Stay("a", 1, 2), 1), (Stay("a", 0, 2), 0)):
+        two = (other, Stay("c", 1 - other.value, other.start))
+        assert History(("illness",), {"illness": 2}, VALUES, (one, two), 3).split_people() == split
+
+
+def test_who_changes_cohort_needs_another_value_in_both() -> None:
+    """a goes from one cohort to the other, where d leaves; in the first, e comes in their place."""
+    one = (Stay("a", 0, 0, stop=1), Stay("b", 0, 0), Stay("c", 1, 0), Stay("e", 0, 1))
+    two = (Stay("d", 0, 0, stop=1), Stay("f", 1, 0), Stay("g", 0, 0), Stay("a", 0, 1))
+    assert History(("illness",), {"illness": 2}, VALUES, (one, two), 2).exposed_people() == 2  # d and e count on a
+    assert {p for p, values in brute_force([one, two], 2).items() if len(values) < 2} == set()
+    alike = (*one, Stay("h", 0, 0, stop=1)), (*two, Stay("i", 0, 1))
+    assert History(("illness",), {"illness": 2}, VALUES, alike, 2).exposed_people() == 0
+    assert {len(values) for values in brute_force(alike, 2).values()} == {2}
 
 
 def test_nobody_counts_on_someone_who_came_back() -> None:
@@ -74,7 +85,7 @@ def test_nobody_counts_on_someone_who_came_back() -> None:
 
 @st.composite
 def series(draw: st.DrawFn) -> History:
-    """Two cohorts; some people come back to theirs."""
+    """Two cohorts; some people come back to theirs, or go to the other."""
     releases = draw(st.integers(1, 4))
     cohorts: tuple[list[Stay], list[Stay]] = ([], [])
     for person in range(draw(st.integers(2, 7))):
@@ -83,8 +94,8 @@ def series(draw: st.DrawFn) -> History:
         stop = None if stop == releases else stop
         cohort = cohorts[draw(st.integers(0, 1))]
         cohort.append(Stay(f"p{person}", value, start, stop))
-        if stop is not None and stop + 1 < releases and draw(st.booleans()):
-            cohort.append(Stay(f"p{person}", value, draw(st.integers(stop + 1, releases - 1))))
+        if stop is not None and draw(st.booleans()):
+            cohorts[draw(st.integers(0, 1))].append(Stay(f"p{person}", value, draw(st.integers(stop, releases - 1))))
     return History(("illness",), {"illness": 2}, VALUES, (tuple(cohorts[0]), tuple(cohorts[1])), releases)
 
 
