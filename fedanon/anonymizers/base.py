@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -64,8 +64,15 @@ class Anonymizer(ABC):
     def __post_init__(self) -> None:
         check_fields(self)
 
+    def for_table(self, table: Table) -> Self:
+        """The method with every setting decided that it leaves to the table; by default there is none."""
+        return self
+
     def anonymize(self, table: Table, *, rng: Rng | int) -> Release:
         """Publish ``table``; the release has passed verification. ``rng`` is a generator or a seed."""
+        decided = self.for_table(table)
+        if decided is not self:
+            return decided.anonymize(table, rng=rng)
         generator = np.random.default_rng(rng)
         self._refuse_unfit(table)
         if table.schema.pseudonym is None:

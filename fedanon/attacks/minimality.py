@@ -82,7 +82,9 @@ def _classes_without_requirement(context: AttackContext) -> tuple[PrivacyModel, 
     if model is None:
         raise NotApplicableError("What is required beyond k is not about a sensitive column.")
     seed = context.release.provenance.seed
-    plain: Release = replace(method, require="").anonymize(context.table, rng=context.seed if seed is None else seed)
+    plain: Release = replace(method.for_table(context.table), require="").anonymize(
+        context.table, rng=context.seed if seed is None else seed
+    )
     return model, plain.classes
 
 

@@ -96,7 +96,7 @@ def with_bound(
     k = getattr(anonymizer, "k", None)
     if release.claim is None or k is None:
         raise ConfigError(f"--bound is about classes of k records; {anonymizer.name} promises none.")
-    means = not anonymizer.truthful and choose_objective(table) == "sse"
+    means = not anonymizer.for_table(table).truthful and choose_objective(table) == "sse"
     with search_progress("proving", "bound"):
         proved = lower_bound(table, k, objective="sse" if means else "ncp", seconds=seconds)
     loss = float(result["il" if means else "ncp"])

@@ -72,7 +72,7 @@ def _check_on(anonymizer: Anonymizer, table: Table, seed: int, *, may_refuse: bo
     expect(published.index.equals(table.frame.index), f"The method {name!r} changes the index.")
     expect(list(published.columns) == list(table.frame.columns), f"The method {name!r} changes the columns.")
     expect(release.provenance.method == name, f"The provenance of a release by {name!r} names another method.")
-    if anonymizer.truthful:
+    if anonymizer.for_table(table).truthful:
         expect(
             truthfulness(table, release) == 1.0,
             f"The method {name!r} says it is truthful, but a published cell does not hold the true value.",

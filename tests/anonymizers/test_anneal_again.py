@@ -13,6 +13,7 @@ from fedanon.data.schema import Numeric, Role, Schema
 from fedanon.data.table import Table
 from fedanon.io.manifest import Manifest
 from fedanon.io.release_file import write_release
+from fedanon.testing.examples import example_table
 from fedanon.verification import Verification
 
 SCHEMA = Schema(tuple(Numeric(name, Role.QUASI_IDENTIFYING, 0, 999, True) for name in "abc"))
@@ -63,3 +64,13 @@ def test_a_budget_of_trials_leaves_nothing_to_write_down(tmp_path: Path) -> None
     provenance = Anneal(k=3, iterations=5000).anonymize(table, rng=1).provenance
     assert provenance.made == {}
     assert "made" not in provenance.to_dict()
+
+
+def test_the_table_decides_about_means() -> None:
+    numbers, mixed = example_table(numeric_only=True), example_table()
+    assert Anneal(k=3).for_table(numbers).objective == "sse"
+    assert not Anneal(k=3).for_table(numbers).truthful
+    assert Anneal(k=3).for_table(mixed).objective == "ncp"
+    assert Anneal(k=3, objective="ncp").for_table(numbers).truthful
+    assert Anneal(k=3, guide="target").for_table(numbers).objective == "ncp"
+    assert Anneal(k=3, require="l=2:illness").for_table(numbers).objective == "ncp"

@@ -63,3 +63,31 @@ def test_compare_shows_the_loss_of_means_for_numbers(run: Run, numbers: Path, wa
     assert "IL: squared error" in told.out
     mixed = run("compare", ward, "--schema", schema, "--methods", "mondrian", "--k", "3")
     assert "IL: squared error" not in mixed.out
+
+
+def test_numbers_publish_means_unless_more_is_asked(run: Run, numbers: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.csv"
+    asked = (
+        "anonymize",
+        numbers,
+        "--qi",
+        "all",
+        "--method",
+        "anneal",
+        "--k",
+        "3",
+        "--set",
+        "iterations=20000",
+        "--json",
+    )
+    chosen = run(*asked, "-o", out, "--bound", "2")
+    assert chosen.code == 0, chosen.err
+    assert chosen.json["parameters"]["objective"] == "sse"
+    assert any("Class means are published" in note for note in chosen.json["notes"])
+    assert chosen.json["gap"] == pytest.approx(chosen.json["il"] / chosen.json["bound"] - 1)
+    manifest = json.loads(out.with_name("out.csv.manifest.json").read_text())
+    assert manifest["provenance"]["parameters"]["objective"] == "sse"
+    cells = run(*asked, "--set", "objective=ncp")
+    assert chosen.json["il"] < cells.json["il"]
+    assert cells.json["truthfulness"] == 1
+    assert not cells.json["notes"]

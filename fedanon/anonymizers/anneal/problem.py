@@ -22,6 +22,8 @@ from fedanon.privacy.combined import Combined
 from fedanon.privacy.sensitive import KINDS, Counter, CountRule, SensitiveModel
 from fedanon.types import AnyArray, FloatArray, IntArray, Rng
 
+Objective = Literal["ncp", "sse"]
+
 #: up to this many distinct records, nearest ones are found among all others; beyond, by a tree or in such blocks
 BLOCK = 2048
 ROUNDS = 3
@@ -84,7 +86,13 @@ class Problem:
         )
 
 
-def make_problem(table: Table, objective: Literal["ncp", "sse"], k: int, claim: Claim | None, rng: Rng) -> Problem:
+def choose_objective(table: Table) -> Objective:
+    """``sse`` where every quasi-identifier is a number and none is missing, else ``ncp``."""
+    numeric = all(column.values is not None and not column.has_missing for column in table.columns)
+    return "sse" if numeric else "ncp"
+
+
+def make_problem(table: Table, objective: Objective, k: int, claim: Claim | None, rng: Rng) -> Problem:
     """The search for the least loss among the partitions that satisfy ``claim``, as far as rules can express it."""
     costs, near, start, unit = (_sse_problem if objective == "sse" else _ncp_problem)(table, k, rng)
     start = split_large(start, k)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from fedanon.anonymizers import progress
-from fedanon.anonymizers.anneal.problem import ncp_costs, neighbors
+from fedanon.anonymizers.anneal.problem import Objective, choose_objective, ncp_costs, neighbors
 from fedanon.anonymizers.bounds.cuts import Tightened, tighten
 from fedanon.anonymizers.bounds.generation import Generation, Pricing, generate
 from fedanon.anonymizers.bounds.ncp import box_pricing
@@ -18,8 +18,6 @@ from fedanon.anonymizers.microaggregation.base import standardized
 from fedanon.data.spans import points
 from fedanon.data.table import Table
 from fedanon.errors import ConfigError, InfeasibleError
-
-Objective = Literal["ncp", "sse"]
 
 #: share of the time that the smallest boxes may take
 BOXES = 0.4
@@ -61,12 +59,6 @@ class Bound:
     def to_dict(self) -> dict[str, Any]:
         """For a manifest or JSON."""
         return asdict(self)
-
-
-def choose_objective(table: Table) -> Objective:
-    """``sse`` where every quasi-identifier is a number and none is missing, else ``ncp``."""
-    numeric = all(column.values is not None and not column.has_missing for column in table.columns)
-    return "sse" if numeric else "ncp"
 
 
 def lower_bound(table: Table, k: int, *, objective: Objective | None = None, seconds: float = 60.0) -> Bound:
