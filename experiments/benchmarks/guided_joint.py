@@ -1,11 +1,11 @@
 """AUC lost by joint anonymization, plain and guided by the federation's own model.
 
-    python experiments/benchmarks/guided_joint.py [--seeds 5] [--test adult_holdout]
+    python experiments/benchmarks/guided_joint.py [--seeds 2] [--test validation]
 
 Adult dealt to ten nodes that anonymize jointly (federated Mondrian, exact counts). A logistic regression learned from
-these releases gives the weights of the columns, and the nodes agree on classes a second time. `--test validation`
-scores on the fifth of adult.data that nodes keep, on which everything was chosen; adult_holdout on adult.test. Prints a
-table in Markdown and writes experiments/results/guided_joint.json.
+these releases gives the weights of the columns, and the nodes agree on classes a second time. Scored on the fifth of
+adult.data that nodes keep, on which everything was chosen, or on adult.test (`--test adult_holdout`). Prints a table in
+Markdown and writes experiments/results/guided_joint.json.
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ def _ncp(nodes: Sequence[JointNode]) -> float:
 def main() -> None:
     """Compare, print and write."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--test", choices=["adult_holdout", "validation"], default="adult_holdout")
+    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--test", choices=["adult_holdout", "validation"], default="validation")
     parser.add_argument("--output", type=Path, default=RESULTS)
     given = parser.parse_args()
     found = [one for seed in range(given.seeds) for one in compare(seed, given.test)]
