@@ -2,7 +2,8 @@
 
 Methods that build classes compare records by the detail lost if they are published together. With ``guide = "target"``
 that detail is weighed by what it says about the target: a ridge regression of the target on all quasi-identifiers
-gives the effect of every value, and
+gives the effect of every value (on the log-odds of a class), of which a column keeps the share that chance does not
+explain, and
 
 - the span of a numeric column is how much its effect changes along the way;
 - the span of a node of a taxonomy is how much the effects of two values below it differ, on average.
@@ -34,6 +35,8 @@ from fedanon.types import FloatArray, IndexArray
 PLAIN = 0.03
 #: penalty of the regression, in rows
 RIDGE = 20.0
+#: steps of Newton's method, and the least weight of a row in it
+NEWTON_STEPS, LEAST_WEIGHT = 8, 1e-4
 #: powers of a number that its effect is made of
 DEGREE = 3
 
@@ -77,19 +80,58 @@ def guided_table(table: Table) -> Table:
 
 def _effects(table: Table) -> list[FloatArray]:
     """The effect of every code of every column on the target, codes x outputs; columns are centered."""
-    outputs = _outputs(table)
     designs = [_design(column) for column in table.columns]
     features = [design[codes] for design, codes in zip(designs, table.codes.T, strict=True)]
     means = [part.mean(axis=0) for part in features]
+    ends = np.cumsum([design.shape[1] for design in designs]).tolist()
+    places = [slice(start, end) for start, end in zip([0, *ends], ends, strict=False)]
     x = np.concatenate([part - mean for part, mean in zip(features, means, strict=True)], axis=1)
+    assert table.schema.target is not None
+    numeric = isinstance(table.schema[table.schema.target], Numeric)
+    fits = [(_fit_linear if numeric else _fit_log_odds)(x, output) for output in _outputs(table).T]
+    return [
+        (design - mean)
+        @ np.column_stack(
+            [_share_beyond_chance(x[:, at], slopes[at], cov[at, at]) * slopes[at] for slopes, cov in fits]
+        )
+        for design, mean, at in zip(designs, means, places, strict=True)
+    ]
+
+
+def _fit_linear(x: FloatArray, output: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Slopes of a ridge regression, and how they vary by chance."""
     gram = x.T @ x
-    gram[np.diag_indices_from(gram)] += (
-        RIDGE * np.concatenate([np.maximum(part.var(axis=0), 1e-9) for part in features]) + 1e-6
-    )
-    slopes = np.linalg.solve(gram, x.T @ (outputs - outputs.mean(axis=0)))
-    ends = np.cumsum([design.shape[1] for design in designs])
-    own = np.split(slopes, ends[:-1])
-    return [(design - mean) @ slope for design, mean, slope in zip(designs, means, own, strict=True)]
+    inverse = np.linalg.inv(gram + np.diag(_penalty(x)))
+    slopes = inverse @ (x.T @ (output - output.mean()))
+    left = np.square(output - output.mean() - x @ slopes).mean()
+    return slopes, left * inverse @ gram @ inverse
+
+
+def _fit_log_odds(x: FloatArray, output: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Slopes of a logistic ridge regression by Newton's method, and how they vary by chance."""
+    share = (output.sum() + 0.5) / (len(output) + 1)
+    start, slopes = np.log(share / (1 - share)), np.zeros(x.shape[1])
+    for _ in range(NEWTON_STEPS):
+        likely = 0.5 * (1 + np.tanh(0.5 * (start + x @ slopes)))
+        weight = np.maximum(likely * (1 - likely), LEAST_WEIGHT)
+        penalty = _penalty(x) * weight.mean()
+        gram = (x * weight[:, None]).T @ x
+        inverse = np.linalg.inv(gram + np.diag(penalty))
+        slopes = slopes + inverse @ (x.T @ (output - likely) - penalty * slopes)
+        start += (output - likely).sum() / weight.sum()
+    return slopes, inverse @ gram @ inverse
+
+
+def _penalty(x: FloatArray) -> FloatArray:
+    """RIDGE rows of every feature."""
+    return np.asarray(RIDGE * np.maximum(x.var(axis=0), 1e-9) + 1e-6)
+
+
+def _share_beyond_chance(x: FloatArray, slopes: FloatArray, covariance: FloatArray) -> float:
+    """How much of the effects of a column is not explained by chance, from 0 to 1 (James & Stein 1961)."""
+    found = np.square(x @ slopes).mean()
+    by_chance = ((x @ covariance) * x).sum(axis=1).mean()
+    return max(0.0, 1 - float(by_chance) / max(float(found), 1e-12))
 
 
 def _outputs(table: Table) -> FloatArray:

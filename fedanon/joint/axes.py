@@ -44,6 +44,7 @@ class Axis:
     unit : width of a single bin: 0 where it is one value, 1 where it is an interval.
     missing : the bin of missing values, or -1; a cell that holds it publishes everything.
     parent, first, last : the taxonomy (see :class:`~fedanon.data.hierarchy.Hierarchy`), or None.
+    weight : how much its loss counts beside that of other axes; the server's own, it does not travel.
     """
 
     n_bins: int
@@ -52,6 +53,7 @@ class Axis:
     parent: IntArray | None = None
     first: IntArray | None = None
     last: IntArray | None = None
+    weight: float = 1.0
 
     @cached_property
     def tree(self) -> Hierarchy | None:
@@ -62,13 +64,13 @@ class Axis:
         return Hierarchy(("",) * size, self.parent, self.first, self.last, np.zeros(size, dtype=np.int32))
 
     def loss(self, low: NDArray[Any], high: NDArray[Any]) -> FloatArray:
-        """NCP of publishing the bins low..high (Xu et al. 2006), elementwise."""
+        """NCP of publishing the bins low..high (Xu et al. 2006), elementwise, times the weight."""
         if self.tree is None:
             widest = max(self.n_bins - 2 + self.unit, 1)
             loss = np.asarray((high - low + self.unit) / widest, dtype=np.float64)
         else:
             loss = self.tree.leaf_loss[self.tree.common_ancestor(low, high)]
-        return np.where((low <= self.missing) & (high >= self.missing), 1.0, loss)
+        return self.weight * np.where((low <= self.missing) & (high >= self.missing), 1.0, loss)
 
     def to_array(self) -> IntArray:
         """For the wire."""

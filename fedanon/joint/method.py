@@ -65,6 +65,10 @@ class JointMethod(ABC):
     def grow(self, axes: Sequence[Axis], n_nodes: int, run_query: RunQuery) -> Regions:
         """The regions, found by queries to all nodes."""
 
+    def weigh(self, axes: Sequence[Axis]) -> Sequence[Axis]:
+        """The axes with the weights by which the server compares losses: all alike, unless the method is guided."""
+        return axes
+
     def check_possible(self) -> None:
         """Raise ConfigError if something that the method needs is not installed."""
         if self.counts == "dp" and self.randomness == "secure":

@@ -44,9 +44,9 @@ class JointProtocol:
         self, method: JointMethod, axes: Sequence[Axis], transport: QueryTransport, *, persons: bool, n_nodes: int
     ) -> None:
         self._method = method
-        self._axes = axes
+        self._axes = method.weigh(axes)
         self._persons = persons
-        self._runner = QueryRunner(method, axes, transport, persons=persons)
+        self._runner = QueryRunner(method, self._axes, transport, persons=persons)
         self._n_nodes = n_nodes
 
     def run(self) -> Agreement:

@@ -67,7 +67,12 @@ class Encoding:
     @cached_property
     def names(self) -> list[str]:
         """Name of every feature, such as 'age' or 'sex=Female'."""
-        return [name for column in self._columns for name in column.names]
+        return [name for names in self.names_by_column for name in names]
+
+    @property
+    def names_by_column(self) -> list[list[str]]:
+        """The names of the features of every column."""
+        return [column.names for column in self._columns]
 
     @property
     def width(self) -> int:

@@ -72,6 +72,27 @@ def test_only_the_geometry_is_guided(frame: pd.DataFrame) -> None:
     assert (tree.leaf_loss <= tree.leaf_loss[tree.parent]).all()
 
 
+@pytest.mark.parametrize("target", ["ill", "cost"])
+def test_effects_that_may_be_chance_do_not_guide(target: str, frame: pd.DataFrame) -> None:
+    attributes = schema(target).to_dict()["attributes"]
+    street = {"role": "quasi_identifying", "type": "categorical", "values": [f"s{i}" for i in range(40)]}
+    wider = Schema.from_dict({"attributes": {**attributes, "street": street}, "target": target})
+    streets = np.random.default_rng(1).integers(40, size=len(frame))
+    noisy = frame.assign(street=[f"s{i}" for i in streets], cost=frame["cost"] / 2 + np.arange(len(frame)) % 50)
+    guided = guided_table(Table.from_frame(noisy, wider))
+    useful, street_tree = guided.columns[0].values, guided.columns[-1].hierarchy
+    assert useful is not None
+    assert street_tree.leaf_loss[-1] < 0.1 * (useful[-1] - useful[0])
+
+
+def test_a_rare_outcome_and_one_value_can_guide(frame: pd.DataFrame) -> None:
+    rare = frame.assign(ill=np.where(frame.index == int(frame["useful"].idxmax()), "yes", "no"))
+    for one in (rare, frame.assign(ill="no")):
+        columns = guided_table(Table.from_frame(one, schema())).columns
+        assert all(np.isfinite(c.values).all() for c in columns if c.values is not None)
+        assert np.isfinite(columns[2].hierarchy.leaf_loss).all()
+
+
 def test_a_guide_needs_a_target(frame: pd.DataFrame) -> None:
     with pytest.raises(ConfigError, match="needs a target"):
         KMember(k=5, guide="target").anonymize(Table.from_frame(frame, schema(None)), rng=0)

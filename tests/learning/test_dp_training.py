@@ -308,7 +308,9 @@ def test_a_node_with_more_risk_has_a_smaller_budget_and_never_more_than_the_run(
 
 def test_by_risk_the_release_of_a_node_decides_its_noise() -> None:
     run = settings(
-        dp_settings={"mode": "local", "epsilon": 3.0, "by_risk": True, "randomness": "seeded"}, method_settings={"k": 5}
+        dp_settings={"mode": "local", "epsilon": 3.0, "by_risk": True, "randomness": "seeded"},
+        method="mondrian",
+        method_settings={"k": 5},
     )
     node = Node(first_rows(), run, 0)
     sizes = pd.Series(node.release.groups.labels).value_counts()

@@ -7,15 +7,18 @@ parts. With noise few queries can be afforded, and :mod:`fedanon.joint.private_g
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
+from fedanon.errors import ConfigError
+from fedanon.fields import parameter
 from fedanon.joint import JOINT_METHODS
 from fedanon.joint.axes import MOST_BUCKETS, Axis
 from fedanon.joint.bounds import required_size
 from fedanon.joint.cuts import Cut, Floor, Histogram, best_cut
+from fedanon.joint.guide import read_weights
 from fedanon.joint.method import JointMethod, RunQuery
 from fedanon.joint.private_growth import PrivateGrowth
 from fedanon.joint.queries import FINAL, RegionLayout, RegionQuery
@@ -39,6 +42,26 @@ class FederatedMondrian(JointMethod):
     name: ClassVar[str] = "federated_mondrian"
     #: histograms of all rows, counts of ever smaller regions, the final count
     shares: ClassVar[Mapping[int, float]] = {1: 0.08, 2: 0.06, 3: 0.1, FINAL: 0.76}
+
+    weights: str = parameter(
+        "",
+        help="how much the loss of each quasi-identifier counts, in order, such as 2,1,0.5; empty: alike",
+        optional=True,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        read_weights(self.weights)
+
+    def weigh(self, axes: Sequence[Axis]) -> Sequence[Axis]:
+        """The axes with the weights, whose mean is made 1."""
+        weights = read_weights(self.weights)
+        if not weights:
+            return axes
+        if len(weights) != len(axes):
+            raise ConfigError(f"weights has {len(weights)} numbers for {len(axes)} quasi-identifiers.")
+        mean = sum(weights) / len(weights)
+        return [replace(axis, weight=weight / mean) for axis, weight in zip(axes, weights, strict=True)]
 
     def grow(self, axes: Sequence[Axis], n_nodes: int, run_query: RunQuery) -> Regions:
         """Query until no region can be cut; with noise, three times."""
