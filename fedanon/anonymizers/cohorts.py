@@ -114,8 +114,8 @@ class Placement:
         homes = np.full(len(self._who), NEWCOMER, dtype=np.int64)
         for row, person in enumerate(self._who):
             if person in known:
-                _, cohort, value = known[person]
-                homes[row] = cohort if value == self._numbers[row] else CHANGED
+                _, home, value = known[person]
+                homes[row] = home if value == self._numbers[row] else CHANGED
         return homes
 
     def _settle(self, cohort_of_row: IntArray) -> None:

@@ -90,7 +90,8 @@ def with_bound(
     """A release that notes how far its loss is from what was proved to be the least, and what is reported of it."""
     from dataclasses import replace
 
-    from fedanon.anonymizers.bounds.bound import choose_objective, lower_bound
+    from fedanon.anonymizers.anneal.problem import choose_objective
+    from fedanon.anonymizers.bounds.bound import lower_bound
     from fedanon.release.gate import verify
 
     k = getattr(anonymizer, "k", None)

@@ -81,7 +81,7 @@ def compare(
 
 def _columns(table: Table) -> list[tuple[str, str]]:
     """What is shown of a run; where all quasi-identifiers are numbers, also the loss of means."""
-    from fedanon.anonymizers.bounds.bound import choose_objective
+    from fedanon.anonymizers.anneal.problem import choose_objective
 
     columns = list(COLUMNS)
     if choose_objective(table) == "sse":

@@ -93,7 +93,7 @@ class Anneal(GuidedAnonymizer):
         """The best partition found, with a note if the search was stopped."""
         labels, runs = self.search(table, rng)
         groups = merge_short_groups(table, Groups.from_labels(labels), KAnonymity(k=self.k))
-        notes = (MEANS,) if self.objective == "sse" else ()
+        notes: tuple[str, ...] = (MEANS,) if self.objective == "sse" else ()
         if runs[-1].stopped:
             notes += ("The search was stopped before its budget was used.",)
         made = self._made(runs)
