@@ -16,9 +16,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from fedanon.anonymizers.boxes import Boxes
+from fedanon.anonymizers.cohort_boxes import CohortBoxes
+from fedanon.anonymizers.cohort_stays import CohortStays
 from fedanon.anonymizers.rearrangement import Rearrangement
-from fedanon.anonymizers.standing import Standing
 from fedanon.data.table import Table
 from fedanon.privacy.series import Cohort, History, Stay
 from fedanon.types import BoolArray, IndexArray, IntArray
@@ -52,12 +52,12 @@ class Placement:
         self._release = draft.releases - 1
         #: what suppressing a row loses
         self._limit = len(table.columns)
-        self._standing = Standing(draft)
+        self._standing = CohortStays(draft)
         self._leaving: list[list[int]] = [[] for _ in draft.cohorts]
         self._home = self._find_homes()
         cohort_of_row: IntArray = np.full(len(table), -1, dtype=np.int32)
         self._settle(cohort_of_row)
-        self._boxes = Boxes(table, cohort_of_row, len(draft.cohorts))
+        self._boxes = CohortBoxes(table, cohort_of_row, len(draft.cohorts))
 
     def place(self) -> None:
         """Place whom cohorts can take, and keep as counterfeits whom they must."""

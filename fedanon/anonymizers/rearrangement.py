@@ -12,8 +12,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from fedanon.anonymizers.boxes import Boxes
-from fedanon.anonymizers.standing import Standing
+from fedanon.anonymizers.cohort_boxes import CohortBoxes
+from fedanon.anonymizers.cohort_stays import CohortStays
 from fedanon.data.table import Table
 from fedanon.privacy.series import Stay
 from fedanon.types import BoolArray, FloatArray, IndexArray
@@ -38,7 +38,13 @@ class Rearrangement:
     """
 
     def __init__(
-        self, table: Table, who: Sequence[str], numbers: Sequence[int], boxes: Boxes, standing: Standing, k: int
+        self,
+        table: Table,
+        who: Sequence[str],
+        numbers: Sequence[int],
+        boxes: CohortBoxes,
+        standing: CohortStays,
+        k: int,
     ) -> None:
         self._who, self._numbers, self._boxes, self._standing, self._k = who, np.array(numbers), boxes, standing, k
         self._release = standing.release

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from fedanon.anonymizers.base import Anonymizer, KAnonymizer, ReleasePlan, publish_smallest_cells, refuse_few_people
-from fedanon.anonymizers.boxes import Boxes
+from fedanon.anonymizers.cohort_boxes import CohortBoxes
 from fedanon.anonymizers.cohorts import Placement
 from fedanon.anonymizers.enforcement import keep_requirements
 from fedanon.data.groups import Groups
@@ -191,7 +191,7 @@ def merge_short_cohorts(table: Table, labels: IntArray, k: int) -> IntArray:
     people = np.unique(table.persons, return_index=True)[1] if table.persons is not None else np.arange(len(table))
     own: IntArray = np.full(len(table), -1, dtype=np.int32)
     own[people] = labels[people]
-    boxes, target = Boxes(table, own, int(labels.max(initial=-1)) + 1), np.arange(int(labels.max(initial=-1)) + 2)
+    boxes, target = CohortBoxes(table, own, int(labels.max(initial=-1)) + 1), np.arange(int(labels.max(initial=-1)) + 2)
     while len(lasting := boxes.lasting) > 1:
         c = int(lasting[np.argmin(boxes.sizes[lasting])])
         if boxes.sizes[c] >= k:

@@ -54,9 +54,9 @@ def test_nested_settings_are_pairs(option: str, setting: str) -> None:
 
 def test_every_field_of_the_privacy_budget_has_an_option() -> None:
     values = {"mode": "local", "epsilon": 2.0, "delta": 1e-6, "clip": 3.0, "learning_rate": 1.5, "randomness": "seeded"}
-    assert set(values) == {entry.name for entry in fields(DpSettings)}
+    assert {*values, "by_risk"} == {entry.name for entry in fields(DpSettings)}
     arguments = [text for name, value in values.items() for text in (f"--dp-{name.replace('_', '-')}", str(value))]
-    assert given(*arguments)["dp_settings"] == values
+    assert given(*arguments, "--dp-by-risk")["dp_settings"] == values | {"by_risk": True}
 
 
 @pytest.mark.parametrize(

@@ -388,7 +388,15 @@ def test_a_broker_that_is_not_there_is_said(tmp_path: Path, caplog: pytest.LogCa
     path = gateway_file(tmp_path, source='kind = "mqtt"\ntopic = "ward/vitals"')
     path.write_text(path.read_text(encoding="utf-8") + '[broker]\nhost = "127.0.0.1"\nport = 1\n', encoding="utf-8")
     stop = threading.Event()
-    threading.Timer(2.0, stop.set).start()
+    message = "The broker at 127.0.0.1:1 cannot be reached; trying again."
+
+    def stop_when_said() -> None:
+        end = time.monotonic() + 30
+        while message not in caplog.text and time.monotonic() < end:
+            time.sleep(0.05)
+        stop.set()
+
+    threading.Thread(target=stop_when_said).start()
     with caplog.at_level(logging.WARNING):
         run_gateway(GatewayConfig.read(path), stop)
-    assert "The broker at 127.0.0.1:1 cannot be reached; trying again." in caplog.text
+    assert message in caplog.text

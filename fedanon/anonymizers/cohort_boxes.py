@@ -1,4 +1,4 @@
-"""Boxes: the smallest cells of every cohort, what they lose, and what one person more or less would change."""
+"""CohortBoxes: the smallest cells of every cohort, what they lose, and what one person more or less would change."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fedanon.types import FloatArray, IndexArray, IntArray
 TABULATED = 512
 
 
-class Boxes:
+class CohortBoxes:
     """The rows of cohorts and the least and greatest code of each in every column.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Standing: the stays of all cohorts while people are placed, and whether a change leaves everyone safe."""
+"""CohortStays: the stays of all cohorts while people are placed, and whether a change leaves everyone safe."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Changes = Mapping[int, Sequence[Stay]]
 Possible = Mapping[str, frozenset[int]]
 
 
-class Standing:
+class CohortStays:
     """What is possible for whom, counted again only where something changes.
 
     Parameters
