@@ -210,11 +210,14 @@ def _speed_of_people(people: int = 10_000, count: int = 300_000) -> None:
     print(f"people: {count / spent:,.0f} readings per CPU second in {engine.classes} classes of {people} people")
 
 
-#: the command line, and then its peak memory; that of a child in `getrusage` has been its parent's before it began
+#: the command line, then its peak memory and that of its largest child (never less than its parent, by `getrusage`)
 PEAK = """
-import atexit, sys
+import atexit, resource, sys
 from pathlib import Path
-atexit.register(lambda: sys.stderr.write(Path("/proc/self/status").read_text()))
+def tell():
+    sys.stderr.write(Path("/proc/self/status").read_text())
+    sys.stderr.write(f"Child: {resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss} kB\\n")
+atexit.register(tell)
 from fedanon.cli.__main__ import main
 main()
 """
@@ -274,7 +277,8 @@ def run_memory(people: int = 10_000) -> None:
             command = [sys.executable, "-c", PEAK, *arguments]
             done = subprocess.run(command, check=True, capture_output=True, text=True, env=os.environ | own)
             memory = int(done.stderr.split("VmHWM:")[1].split()[0]) / 1024
-            kernels = ", kernels compiled by a child" if cold else ""
+            child = int(done.stderr.split("Child:")[1].split()[0]) / 1024
+            kernels = f", kernels compiled by a child of {child:,.0f} MB" if cold else ""
             print(f"{claim}: {memory:,.0f} MB to replay {len(who)} readings of {people} people{kernels}", flush=True)
 
 

@@ -145,7 +145,7 @@ def _replayed(config: GatewayConfig, file: Path, seed: int) -> tuple[Table, Stre
     while (batch := source.read(10_000, 0.0)) is not None:
         for message in batch:
             try:
-                found.append(reader.read(message.data))
+                found.append(reader.read(message.data).message)
             except FedanonError:
                 refused += 1
     source.close()

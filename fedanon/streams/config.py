@@ -42,6 +42,7 @@ class BrokerConfig:
 
     host: str = parameter("127.0.0.1", help="name or address of the broker")
     port: int = parameter(0, help="port; 0 is 8883 with TLS, else 1883", at_least=0, at_most=65535)
+    version: Literal["3.1.1", "5"] = parameter("3.1.1", help="of MQTT: 3.1.1 or 5")
     client: str = parameter("fedanon-gateway", help="client id, by which the broker keeps the session")
     tls: bool = parameter(False, help="encrypt the connection")
     ca: str = parameter("", help="certificate of the broker's authority; empty takes those of the system")
@@ -52,6 +53,8 @@ class BrokerConfig:
 
     def __post_init__(self) -> None:
         check_fields(self)
+        if self.password_file and not self.user:
+            raise ConfigError("The 'password_file' of a broker needs a user.")
         if not self.tls and (self.ca or self.certificate or self.key):
             raise ConfigError("Certificates of a broker need tls = true.")
 
@@ -70,6 +73,15 @@ def topic_matches(pattern: str, topic: str) -> bool:
         if i >= len(found) or level not in ("+", found[i]):
             return False
     return len(levels) == len(found)
+
+
+def check_topic(what: str, topic: str, *, wildcards: bool = False) -> None:
+    """Refuse a topic that a broker would not take."""
+    levels = topic.split("/")
+    if not wildcards and ("+" in topic or "#" in topic):
+        raise ConfigError(f"The {what} is published on, so it must not hold '+' or '#'.")
+    if "#" in levels[:-1] or any(len(level) > 1 and ("+" in level or "#" in level) for level in levels):
+        raise ConfigError(f"The {what} is no MQTT topic: '+' stands for a whole level, '#' for all levels at the end.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +105,8 @@ class SourceConfig:
             raise ConfigError("A source of the kind 'file' needs a path.")
         if self.kind == "mqtt" and not self.topic:
             raise ConfigError("A source of the kind 'mqtt' needs a topic.")
+        check_topic("topic of the source", self.topic, wildcards=True)
+        check_topic("topic 'dead_letters'", self.dead_letters)
         if self.dead_letters and topic_matches(self.topic, self.dead_letters):
             raise ConfigError("The topic 'dead_letters' is one the source reads: they would come back for ever.")
 
@@ -110,6 +124,7 @@ class SinkConfig:
 
     def __post_init__(self) -> None:
         check_fields(self)
+        check_topic("topic of the sink", self.topic)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,6 +149,10 @@ class GatewayConfig:
         check_fields(self)
         if self.record_method is None and self.sticky_classes is None:  # builds them, so that wrong parameters show
             raise ConfigError("The claim of a gateway must be 'records' or 'people'.")
+        if self.sink.topic and topic_matches(self.source.topic, self.sink.topic):
+            raise ConfigError(
+                "The topic of the sink is one the source reads: publications would come back as readings."
+            )
 
     @classmethod
     def read(cls, path: Path) -> GatewayConfig:

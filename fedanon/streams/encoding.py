@@ -93,8 +93,12 @@ def _reader(attribute: Numeric | Categorical, schema: Schema) -> Callable[[Any],
 
 def _checker(attribute: Attribute, schema: Schema) -> Callable[[Any], Any]:
     """Checks a column that is carried along; a missing value is None."""
+    ranged = isinstance(attribute, Numeric) and not attribute.integer
+    low, high = (attribute.low, attribute.high) if isinstance(attribute, Numeric) else (0.0, 0.0)
 
     def check(value: Any) -> Any:
+        if ranged and type(value) is float and low <= value <= high and math.isfinite(value):
+            return value  # as below, without a look at what only other values can be
         if isinstance(value, (dict, list)):
             raise SchemaError(f"The column {attribute.name!r} of the message is a list or a table.")
         if _is_missing(value, schema):

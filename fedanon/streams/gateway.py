@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from fedanon.streams.journal import Entry, Journal
 from fedanon.streams.kernels import compile_apart
 from fedanon.streams.ledger import Ledger, Shown
 from fedanon.streams.publication import Box, Engine, Publication, Reading
-from fedanon.streams.reader import MessageReader
+from fedanon.streams.reader import Checked, MessageReader
 from fedanon.streams.records import RecordStream
 from fedanon.streams.space import box_texts
 from fedanon.streams.sticky import StickyEngine
@@ -97,6 +97,13 @@ class _Window:
 
     end: float = float("-inf")
     rows: list[Row] = field(default_factory=list)
+
+
+class _Taken(NamedTuple):
+    """An entry of the journal, and what was made of its message, if it has one."""
+
+    entry: Entry
+    checked: Checked | None = None
 
 
 class Gateway:
@@ -196,17 +203,17 @@ class Gateway:
 
     def take(self, incoming: Sequence[Incoming], now: float) -> None:
         """Take in messages: journal, acknowledge, publish what is due."""
-        entries: list[Entry] = []
+        taken: list[_Taken] = []
         for message in incoming:
-            entry = self._entry(message, now)
-            if entry is not None:
-                entries.append(entry)
-                self.moment = entry.moment
-        if entries:
-            self._journal.append(entries)
+            one = self._entry(message, now)
+            if one is not None:
+                taken.append(one)
+                self.moment = one.entry.moment
+        if taken:
+            self._journal.append([one.entry for one in taken])
         for message in incoming:
             message.ack()
-        self._process(entries)
+        self._process(taken)
         self._settle()
 
     def tick(self, now: float) -> None:
@@ -214,8 +221,9 @@ class Gateway:
         due = self._window.rows or (self.engine.waiting and self._needs_time)
         if now > self.moment and due:
             self.moment = now
-            self._journal.append([Entry(now)])
-            self._process([Entry(now)])
+            entry = Entry(now)
+            self._journal.append([entry])
+            self._process([_Taken(entry)])
             self._settle()
 
     def finish(self) -> None:
@@ -230,22 +238,22 @@ class Gateway:
         sticky = self.config.sticky_classes
         return sticky is not None and self.engine.waiting >= sticky.buffer
 
-    def _entry(self, incoming: Incoming, now: float) -> Entry | None:
+    def _entry(self, incoming: Incoming, now: float) -> _Taken | None:
         """The entry of a message; None if it is refused, or was taken in before."""
         data = incoming.data
         try:
             checked = self._reader.read(data)
             stated = self._clock == "message" and self.config.time
-            moment = max(self.moment, self._reader.time(checked) if stated else now)
+            moment = max(self.moment, self._reader.time(checked.message) if stated else now)
         except FedanonError as reason:
             self._bury(data, str(reason))
             return None
-        key = self._key_of(checked) if incoming.may_repeat else ""
+        key = self._key_of(checked.message) if incoming.may_repeat else ""
         if key in self._seen or (0 <= incoming.place <= self.place):
             self.counts.repeated += 1
             return None
         self._remember(key, incoming.place)
-        return Entry(moment, checked, key, incoming.place)
+        return _Taken(Entry(moment, checked.message, key, incoming.place), checked)
 
     def _key_of(self, message: Mapping[str, Any]) -> str:
         told = message[self.config.id] if self.config.id else sorted(message.items())
@@ -264,34 +272,33 @@ class Gateway:
 
     # ---- publishing -------------------------------------------------------------------------------
 
-    def _process(self, entries: Sequence[Entry]) -> None:
+    def _process(self, taken: Sequence[_Taken]) -> None:
         """What follows from entries of the journal, now or after a crash."""
         waiting: list[Reading] = []
-        for entry in entries:
-            if entry.moment >= self._window.end:
+        for (moment, *_), checked in taken:
+            if moment >= self._window.end:
                 self._show(self.engine.push(waiting))
                 waiting = []
-                self._show(self.engine.advance(entry.moment))
+                self._show(self.engine.advance(moment))
                 self._close_window()
-                self._window.end = entry.moment + self.config.sink.seconds
-            if entry.message is not None:
-                waiting.append(self._reading(entry))
+                self._window.end = moment + self.config.sink.seconds
+            if checked is not None:
+                waiting.append(self._reading(moment, checked))
             else:
                 self._show(self.engine.push(waiting))
                 waiting = []
-                self._show(self.engine.advance(entry.moment))
+                self._show(self.engine.advance(moment))
         self._show(self.engine.push(waiting))
 
-    def _reading(self, entry: Entry) -> Reading:
-        assert entry.message is not None
-        number, person = self.counts.taken, self._encoder.person(entry.message)
+    def _reading(self, moment: float, checked: Checked) -> Reading:
+        message, person, point, row = checked
+        number = self.counts.taken
         self.counts.taken += 1
-        row = self._encoder.carried(entry.message)
         if self.config.time in row:
-            time, step = self._reader.time(entry.message), self.config.step
+            time, step = self._reader.time(message), self.config.step
             row[self.config.time] = time // step * step if step else time
         self._pending[number] = row, person
-        return Reading(number, person, self._encoder.point(entry.message), entry.moment, row)
+        return Reading(number, person, point, moment, row)
 
     def _show(self, publications: Sequence[Publication]) -> None:
         for publication in publications:
@@ -300,12 +307,14 @@ class Gateway:
             if publication.box is None:
                 self.counts.dropped += len(held)
                 continue
-            cells = self._cells(publication.box)
-            rows = [{**cells, **row} for row, _ in held]
-            for row, i in zip(rows, order if publication.pseudonyms else (), strict=False):
-                name = publication.pseudonyms[i]
-                row |= {"pseudonym": name, "epoch": publication.epoch, "class": publication.box.label}
-            self._ledger.require(Shown(row, person) for row, (_, person) in zip(rows, held, strict=True))
+            cells, names = self._cells(publication.box), publication.pseudonyms
+            if names:
+                series = {"epoch": publication.epoch, "class": publication.box.label}
+                shown = zip(held, order, strict=True)
+                rows = [{**cells, **row, "pseudonym": names[i], **series} for (row, _), i in shown]
+            else:
+                rows = [{**cells, **row} for row, _ in held]
+            self._ledger.require([Shown(row, person) for row, (_, person) in zip(rows, held, strict=True)])
             if self._outlet is not None:
                 self._outlet.publish(self.counts.publications, rows)
             self.counts.publications += 1
@@ -385,7 +394,8 @@ class Gateway:
         for entry in entries:
             self._remember(entry.key, entry.place)
             self.moment = max(self.moment, entry.moment)
-            self._process([entry])
+            checked = None if entry.message is None else self._reader.check(entry.message)
+            self._process([_Taken(entry, checked)])
             replayed += 1
         self._settle()
         if replayed:

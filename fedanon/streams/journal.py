@@ -17,6 +17,8 @@ from fedanon.errors import DataError
 from fedanon.io.atomic import atomic_write, sync_folder
 
 SNAPSHOT = "snapshot.json"
+#: `json.dumps` would make one per line
+_ENCODER = json.JSONEncoder(separators=(",", ":"))
 
 
 class Entry(NamedTuple):
@@ -103,7 +105,7 @@ class Journal:
             descriptor = os.open(self._path(self._segment), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             self._file = os.fdopen(descriptor, "ab", buffering=0)
             sync_folder(self._folder)
-        data = "".join(json.dumps(entry, separators=(",", ":")) + "\n" for entry in entries).encode()
+        data = "".join([_ENCODER.encode(entry) + "\n" for entry in entries]).encode()
         try:
             while data:
                 data = data[self._file.write(data) :]

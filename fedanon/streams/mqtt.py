@@ -24,39 +24,82 @@ log = logging.getLogger("fedanon.streams")
 
 #: seconds between two tries to reach a broker, at first and at most
 RETRY = (1, 30)
+#: seconds a broker of MQTT 5 keeps the session of a gateway that is away: for ever
+KEPT = 0xFFFFFFFF
 #: publications on their way to the broker; numbers of MQTT messages count to 65,535 and then begin again
 MOST_OPEN = 10_000
 
 
 def _client(broker: BrokerConfig, name: str, folder: Path, *, manual_ack: bool = False) -> Any:
     try:
-        from paho.mqtt.client import Client, MQTTv311
-        from paho.mqtt.enums import CallbackAPIVersion
+        from paho.mqtt.client import Client
+        from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
     except ModuleNotFoundError:
         raise ConfigError("MQTT needs paho-mqtt: pip install 'fedanon[streams]'.") from None
-    client = Client(
-        CallbackAPIVersion.VERSION2, client_id=name, clean_session=False, protocol=MQTTv311, manual_ack=manual_ack
+    # MQTT 5 says when it connects for how long a session is kept, see _begin
+    session: dict[str, Any] = (
+        {"protocol": MQTTProtocolVersion.MQTTv5}
+        if broker.version == "5"
+        else {"protocol": MQTTProtocolVersion.MQTTv311, "clean_session": False}
     )
+    client = Client(CallbackAPIVersion.VERSION2, client_id=name, manual_ack=manual_ack, **session)
     client.reconnect_delay_set(*RETRY)
     if broker.user:
-        password = (folder / broker.password_file).read_text(encoding="utf-8").strip() if broker.password_file else None
-        client.username_pw_set(broker.user, password)
+        client.username_pw_set(broker.user, _password(folder, broker.password_file))
     if broker.tls:
-        client.tls_set(
-            ca_certs=str(folder / broker.ca) if broker.ca else None,
-            certfile=str(folder / broker.certificate) if broker.certificate else None,
-            keyfile=str(folder / broker.key) if broker.key else None,
-            tls_version=ssl.PROTOCOL_TLS_CLIENT,
-        )
+        _encrypt(client, broker, folder)
     return client
 
 
-def _begin(client: Any, broker: BrokerConfig) -> None:
-    """Connect in the background, again and again where the broker is not there."""
+def _password(folder: Path, name: str) -> str | None:
+    if not name:
+        return None
+    try:
+        return (folder / name).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeError):
+        raise ConfigError(f"The 'password_file' {name} of the broker cannot be read.") from None
+
+
+def _encrypt(client: Any, broker: BrokerConfig, folder: Path) -> None:
+    files = {"ca": broker.ca, "certificate": broker.certificate, "key": broker.key}
+    for parameter, name in files.items():
+        if name and not (folder / name).is_file():
+            raise ConfigError(f"The file {name}, the {parameter!r} of the broker, does not exist.")
+    ca, certificate, key = (str(folder / name) if name else None for name in files.values())
+    try:
+        client.tls_set(ca_certs=ca, certfile=certificate, keyfile=key, tls_version=ssl.PROTOCOL_TLS_CLIENT)
+    except (OSError, ValueError):
+        raise ConfigError(
+            "'ca', 'certificate' and 'key' of the broker are no certificates and a key to them."
+        ) from None
+
+
+def _begin(client: Any, broker: BrokerConfig, connected: Callable[[], None] = lambda: None) -> None:
+    """Connect in the background, again and again where the broker is not there or refuses."""
     where = f"{broker.host}:{broker.where}"
+
+    def answer(_client: Any, _user: Any, _flags: Any, reason: Any, _properties: Any) -> None:
+        if reason.is_failure:
+            log.error("The broker at %s refuses the gateway (%s); trying again.", where, reason)
+        else:
+            connected()
+
+    client.on_connect = answer
     client.on_connect_fail = lambda *_: log.warning("The broker at %s cannot be reached; trying again.", where)
-    client.connect_async(broker.host, broker.where)
+    client.connect_async(broker.host, broker.where, **_session(broker))
     client.loop_start()
+
+
+def _session(broker: BrokerConfig) -> dict[str, Any]:
+    """What MQTT 5 needs to go on with the session there was."""
+    if broker.version != "5":
+        return {}
+    from paho.mqtt.packettypes import PacketTypes
+    from paho.mqtt.properties import Properties
+
+    properties = Properties(PacketTypes.CONNECT)
+    properties.SessionExpiryInterval = KEPT
+    return {"clean_start": False, "properties": properties}
 
 
 class MqttSource(QueueSource):
@@ -74,14 +117,26 @@ class MqttSource(QueueSource):
         super().__init__(most)
         self._client = _client(broker, broker.client, folder, manual_ack=True)
         self._closed = False
-        self._client.on_connect = lambda client, *_: self._subscribe(client, topic)
+        self._topic = topic
+        self._client.on_subscribe = lambda _c, _u, _mid, reasons, *_: self._subscribed(reasons)
         self._client.on_message = lambda client, _, message: self._take(client, message)
-        self._client.on_disconnect = lambda *_: log.warning("The broker of the source is not connected.")
-        _begin(self._client, broker)
+        self._client.on_disconnect = lambda *_: self._disconnected()
+        _begin(self._client, broker, self._subscribe)
 
-    def _subscribe(self, client: Any, topic: str) -> None:
+    def _subscribe(self) -> None:
         log.info("Connected to the broker of the source.")
-        client.subscribe(topic, qos=1)
+        self._client.subscribe(self._topic, qos=1)
+
+    def _disconnected(self) -> None:
+        if not self._closed:
+            log.warning("The broker of the source is not connected.")
+
+    def _subscribed(self, reasons: Any) -> None:
+        for reason in reasons:
+            if reason.is_failure:
+                log.error("The broker refuses the topic %r of the source (%s): nothing will come.", self._topic, reason)
+            else:
+                log.info("Listening to the topic %r.", self._topic)
 
     def _take(self, client: Any, message: Any) -> None:
         incoming = Incoming(bytes(message.payload), may_repeat=True, ack=lambda: client.ack(message.mid, message.qos))
@@ -129,10 +184,10 @@ class MqttOutlet:
         self._sent = int(sent.read_text(encoding="ascii")) if sent.exists() else -1
         self._last, self._open = self._sent, list[int]()
         # noted by the thread of the network, which holds a lock that publishing needs: so none of ours
-        self._received, self._news = set[int](), threading.Event()
+        self._received, self._news, self._refusal = set[int](), threading.Event(), ""
         self._client = _client(broker, f"{broker.client}-sink", folder)
         self._client.max_queued_messages_set(0)  # as many as a window has
-        self._client.on_publish = lambda _c, _u, mid, *_: self._note(mid)
+        self._client.on_publish = lambda _c, _u, mid, reason, *_: self._note(mid, reason)
         _begin(self._client, broker)
 
     def publish(self, number: int, rows: list[dict[str, Any]]) -> None:
@@ -145,14 +200,22 @@ class MqttOutlet:
         if len(self._open) >= MOST_OPEN:
             self.flush()
 
-    def _note(self, mid: int) -> None:
-        self._received.add(mid)
+    def _note(self, mid: int, reason: Any) -> None:
+        if reason.is_failure:  # only MQTT 5 says so; before, a broker throws away in silence what it does not allow
+            self._refusal = str(reason)
+        else:
+            self._received.add(mid)
         self._news.set()
 
     def flush(self) -> bool:
         """Wait until the broker has received all; False if the gateway is to stop."""
         while self._open:
             self._news.clear()
+            if self._refusal:
+                raise ConfigError(
+                    f"The broker refuses publications on the topic {self._topic!r} ({self._refusal}). Let the user "
+                    "of the gateway write it; what was refused is sent again when the gateway runs again."
+                )
             came = {mid for mid in self._open if mid in self._received}
             self._received.difference_update(came)
             self._open = [mid for mid in self._open if mid not in came]

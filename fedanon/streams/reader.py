@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fedanon.errors import SchemaError
 from fedanon.streams.config import GatewayConfig
@@ -12,6 +12,23 @@ from fedanon.streams.encoding import Encoder
 
 if TYPE_CHECKING:
     from fedanon.streams.fhir import ObservationReader
+
+
+class Checked(NamedTuple):
+    """A message that fits the schema, and what is made of it.
+
+    Parameters
+    ----------
+    message : its columns.
+    person : who it is of; '' if the schema does not say.
+    point : coordinates of the quasi-identifiers.
+    carried : the columns that are published as they are.
+    """
+
+    message: dict[str, Any]
+    person: str
+    point: tuple[float, ...]
+    carried: dict[str, Any]
 
 
 class MessageReader:
@@ -27,15 +44,17 @@ class MessageReader:
         self._config, self._encoder = config, encoder
         self._fhir = _fhir_reader(config)
 
-    def read(self, data: bytes | Mapping[str, Any]) -> dict[str, Any]:
-        """The columns of a message; a FedanonError says why it is refused, and quotes no cell."""
+    def read(self, data: bytes | Mapping[str, Any]) -> Checked:
+        """A message as it comes; a FedanonError says why it is refused, and quotes no cell."""
         message = data if isinstance(data, Mapping) else _parse(data)
         message = self._fhir.flatten(message) if self._fhir else message
-        checked = dict(self._encoder.check_names(message))
-        self._encoder.point(checked)
-        self._encoder.person(checked)
-        self._encoder.carried(checked)
-        return checked
+        return self.check(dict(self._encoder.check_names(message)))
+
+    def check(self, message: dict[str, Any]) -> Checked:
+        """A message whose columns are those declared."""
+        encoder = self._encoder
+        point, person = encoder.point(message), encoder.person(message)
+        return Checked(message, person, point, encoder.carried(message))
 
     def time(self, message: Mapping[str, Any]) -> float:
         """The time a message states."""

@@ -19,8 +19,9 @@ from typing import Any
 import pytest
 
 from fedanon.errors import ConfigError
-from fedanon.streams.config import GatewayConfig, SourceConfig
+from fedanon.streams.config import BrokerConfig, GatewayConfig, SinkConfig, SourceConfig
 from fedanon.streams.dead_letters import DEAD_LETTERS
+from fedanon.streams.mqtt import MqttOutlet, MqttSource
 from fedanon.streams.running import run_gateway
 from fedanon.streams.window_check import check_windows
 from tests.streams.recount import short_combinations
@@ -30,6 +31,8 @@ from tests.streams.wards import QUASI
 MOSQUITTO = shutil.which("mosquitto") or next((p for p in ("/usr/sbin/mosquitto",) if Path(p).exists()), None)
 pytestmark = pytest.mark.skipif(MOSQUITTO is None, reason="needs the broker mosquitto")
 mqtt = pytest.importorskip("paho.mqtt.client")
+PacketTypes = pytest.importorskip("paho.mqtt.packettypes").PacketTypes
+ReasonCode = pytest.importorskip("paho.mqtt.reasoncodes").ReasonCode
 PASSWD = shutil.which("mosquitto_passwd")
 SOURCE = 'topic = "ward/+/vitals"\ndead_letters = "dead"'
 
@@ -181,10 +184,11 @@ def test_readings_come_and_leave_over_tls(tmp_path: Path) -> None:
     assert short_combinations(shown, QUASI, 4) == 0
 
 
-def test_nothing_is_lost_when_gateway_and_broker_go_away_and_come_back(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", ["3.1.1", "5"])
+def test_nothing_is_lost_when_gateway_and_broker_go_away_and_come_back(tmp_path: Path, version: str) -> None:
     port = free_port()
     rows = write_readings(tmp_path / "in.jsonl", 400)
-    path = configure(tmp_path / "gateway", port)
+    path = configure(tmp_path / "gateway", port, f'version = "{version}"')
     command = [sys.executable, "-m", "fedanon.cli", "stream", "run", str(path)]
     with broker(tmp_path / "broker", port):
         reader, sender = Subscriber(port), client(port, "sender")
@@ -290,12 +294,100 @@ def test_a_password_opens_the_broker_and_dead_letters_reach_their_topic(
     found = next(letter for letter in letters if "SECRET" in str(letter["message"]))
     assert found["reason"] == "The column 'age' of the message is no number in its declared range."
     assert "SECRET" not in caplog.text
+    assert "refuses the gateway (Not authorized); trying again." in caplog.text
+
+
+def test_a_topic_the_broker_refuses_is_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    # what a broker answers by its rights; Mosquitto's own files of rights let everybody subscribe, and send nothing
+    source = MqttSource(BrokerConfig(port=free_port(), version="5"), "ward/#", 10, tmp_path)
+    source._client.on_subscribe(None, None, 1, [ReasonCode(PacketTypes.SUBACK, "Not authorized")], None)
+    source.close()
+    assert "refuses the topic 'ward/#' of the source (Not authorized)" in caplog.text
+
+
+def test_dead_letters_of_a_file_reach_their_topic(tmp_path: Path) -> None:
+    port, letters = free_port(), list[dict[str, Any]]()
+    rows = write_readings(tmp_path / "in.jsonl", 60)
+    with (tmp_path / "in.jsonl").open("a", encoding="utf-8") as file:
+        file.write(json.dumps({**rows[0], "age": "SECRET"}) + "\n")
+    source = f'kind = "file"\npath = "{tmp_path / "in.jsonl"}"\ndead_letters = "anonymous"'
+    path = gateway_file(tmp_path / "gateway", "records", source=source)
+    path.write_text(path.read_text(encoding="utf-8") + f"[broker]\nport = {port}\n", encoding="utf-8")
+    with broker(tmp_path / "broker", port):
+        reader = client(port, "reader", on_message=lambda _c, _u, message: letters.append(json.loads(message.payload)))
+        wait(reader.is_connected)
+        run_gateway(GatewayConfig.read(path), threading.Event())
+        wait(lambda: bool(letters))
+        end(reader)
+    assert [json.loads(letter["message"])["age"] for letter in letters] == ["SECRET"]
+
+
+def test_a_publication_the_broker_refuses_is_not_taken_for_received(tmp_path: Path) -> None:
+    port, folder = free_port(), tmp_path / "broker"
+    folder.mkdir()
+    rights = folder / "rights"
+    rights.write_text("topic read anonymous\n", encoding="utf-8")
+    rights.chmod(0o600)
+    made = BrokerConfig(port=port, version="5")
+    with broker(folder, port, f"acl_file {rights}"):
+        outlet = MqttOutlet(made, "anonymous", tmp_path, tmp_path / "sent")
+        outlet.publish(0, [{"age": "[20, 30]"}])
+        with pytest.raises(ConfigError, match="refuses publications on the topic 'anonymous'"):
+            outlet.flush()
+        outlet.close()
+    assert not (tmp_path / "sent").exists()
+    with broker(folder, port):
+        reader = Subscriber(port)
+        outlet = MqttOutlet(made, "anonymous", tmp_path, tmp_path / "sent")
+        outlet.publish(0, [{"age": "[20, 30]"}])
+        assert outlet.flush()
+        wait(lambda: reader.rows == 1)
+        outlet.close()
+        end(reader.client)
 
 
 def test_dead_letters_may_not_come_back() -> None:
     with pytest.raises(ConfigError, match="for ever"):
         SourceConfig(kind="mqtt", topic="ward/#", dead_letters="ward/1/dead")
     SourceConfig(kind="mqtt", topic="ward/+/vitals", dead_letters="ward/1/dead")
+
+
+@pytest.mark.parametrize("topic", ["ward/#/vitals", "ward/a+", "ward#"])
+def test_a_topic_that_no_broker_takes_is_refused(topic: str) -> None:
+    with pytest.raises(ConfigError, match="topic of the source is no MQTT topic"):
+        SourceConfig(kind="mqtt", topic=topic)
+
+
+def test_wildcards_are_for_the_source_alone() -> None:
+    SourceConfig(kind="mqtt", topic="+/vitals/#", dead_letters="ops/dead")
+    with pytest.raises(ConfigError, match="topic of the sink is published on"):
+        SinkConfig(topic="anonymous/+")
+    with pytest.raises(ConfigError, match="'dead_letters' is published on"):
+        SourceConfig(kind="mqtt", topic="ward/+", dead_letters="#")
+
+
+def test_publications_may_not_come_back(tmp_path: Path) -> None:
+    path = configure(tmp_path / "gateway", 1)
+    text = path.read_text(encoding="utf-8").replace('topic = "anonymous"', 'topic = "ward/out/vitals"')
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError, match="come back as readings"):
+        GatewayConfig.read(path)
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ({"user": "ward", "password_file": "absent"}, "'password_file' absent of the broker cannot be read"),
+        ({"tls": True, "ca": "absent.crt"}, "file absent.crt, the 'ca' of the broker, does not exist"),
+        ({"tls": True, "ca": "no.crt"}, "are no certificates and a key to them"),
+    ],
+)
+def test_files_of_the_broker_that_are_missing_or_wrong_are_named(
+    tmp_path: Path, lines: dict[str, Any], message: str
+) -> None:
+    (tmp_path / "no.crt").write_text("nothing", encoding="utf-8")
+    with pytest.raises(ConfigError, match=message):
+        MqttSource(BrokerConfig(port=1, **lines), "ward/#", 10, tmp_path)
 
 
 def test_publications_appear_as_fhir(tmp_path: Path) -> None:
