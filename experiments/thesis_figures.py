@@ -25,8 +25,6 @@ from fedanon.report.drawing import write_plot
 
 HERE = Path(__file__).parent
 METHODS = ("GFKMC", "Mondrian", "CB", "TDG", "GFKMC, as printed")
-#: a style with the color of another, and another marker
-SAME_COLOR = 8
 K = "k, the least size of a class"
 
 
@@ -40,7 +38,7 @@ def line(label: str, x: Sequence[Any], y: Sequence[Any]) -> Series:
 
 
 def published(label: str, x: Sequence[Any], y: Sequence[Any]) -> Series:
-    style = REFERENCE if label == "original" else METHODS.index(label) + SAME_COLOR
+    style = REFERENCE if label == "original" else METHODS.index(label)
     points = tuple(map(float, x)), tuple(map(float, y))
     return Series(label=f"{label}, published", style=style, x=points[0], y=points[1], form="points")
 
@@ -66,7 +64,7 @@ def elbow_panel(dataset: str, column: str, printed: int) -> Panel:
     knee = Series(label="elbow, ours", style=1, x=(groups,), y=(curve[groups - 1],), form="points")
     theirs = Series(label="elbow, printed", style=2, x=(printed,), y=(curve[printed - 1],), form="points")
     return Panel(
-        title=f"{column}: 1 to {len(curve)} groups in {1000 * spent:.2g} ms",
+        title=f"{column}: {len(curve)} fits, {1000 * spent:.2g} ms",
         x_label="number of groups",
         y_label="distortion (sum of squares)",
         series=(ours, knee, theirs),
@@ -145,7 +143,7 @@ def round_panels(grid: str, curve: str, points: dict[float, str]) -> list[Panel]
             values = {at: float(value.iloc[0]) for at, value in known.items() if len(value)}
             series += [published(label, list(values), list(values.values()))] if values else []
         title = curve.replace("_client_mean", "").replace("_trained", ", nodes of the round").replace("_", "-")
-        panels.append(Panel(title=f"k = {k}", x_label="round", y_label=title, series=tuple(series)))
+        panels.append(Panel(title=f"k = {k}", x_label="round", y_label=title, series=tuple(series), y_span=0.1))
     return panels
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -116,14 +117,29 @@ def show(
     if as_json:
         print_json([dict(zip(table.columns, row, strict=True)) for row in _plain(table)])
         return
+    tables: dict[str, pd.DataFrame] = {}
     for name, part in table.groupby("grid", sort=False):
         everything = list(dict.fromkeys(part["measure"]))
         wanted = named or (everything if metrics == "all" else key_metrics(part))
-        shown = _readable(wide(part[part["measure"].isin(wanted)]), wanted)
-        if markdown:
-            print_markdown(list(shown.columns), _plain(shown))
-        else:
-            print_frame(f"{found.manifest['title']}: {name}{', differences to the baseline' * lost}", shown)
+        tables[str(name)] = _readable(wide(part[part["measure"].isin(wanted)]), wanted)
+    if markdown:
+        _print_markdown(tables)
+        return
+    for name, shown in tables.items():
+        print_frame(f"{found.manifest['title']}: {name}{', differences to the baseline' * lost}", shown)
+
+
+def _print_markdown(tables: Mapping[str, pd.DataFrame]) -> None:
+    """One table per set of columns; where there are several grids, the first column names them."""
+    merged: dict[tuple[str, ...], list[list[Any]]] = {}
+    for name, shown in tables.items():
+        several = len(tables) > 1
+        columns = (*["grid"] * several, *shown.columns)
+        merged.setdefault(columns, []).extend([*[name] * several, *row] for row in _plain(shown))
+    for number, (columns, rows) in enumerate(merged.items()):
+        if number:
+            print_lines([""])  # or the tables would be read as one
+        print_markdown(columns, rows)
 
 
 def _readable(table: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
@@ -208,6 +224,7 @@ def summary(
     if name is not None:
         experiment = read_experiment(folder / f"{name}.toml")
         found = check_experiment(experiment, results_folder(folder / f"{name}.toml"))
+        print_lines([f"`{name}`: {' '.join(experiment.about.split())}", ""])
         print_lines(f"- {text}" for text in [*(one.text for one in found.findings), *experiment.remarks])
         return
     rows = []

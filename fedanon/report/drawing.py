@@ -139,12 +139,18 @@ def _height(panel: Panel) -> float:
 
 
 def _looks(panels: Sequence[Panel]) -> dict[str, Style]:
-    """The style of every label; a level has no marker, and points have no line."""
-    found = {
-        one.label: (style(one.style) if one.x else style_of(one), one.form) for panel in panels for one in panel.series
-    }
-    without: dict[str, dict[str, Any]] = {"level": {"marker": ""}, "points": {"dash": "none"}}
-    return {label: replace(look, **without.get(form, {})) for label, (look, form) in found.items()}
+    """The style of every label, with a marker and a line only where it is drawn with them."""
+    found = {}
+    for one in (one for panel in panels for one in panel.series):
+        look = style(one.style) if one.x else style_of(one)
+        marker = "" if one.form == "level" or _is_long(one) else look.marker
+        found[one.label] = replace(look, marker=marker, dash="none" if one.form == "points" else look.dash)
+    return found
+
+
+def _is_long(one: Series) -> bool:
+    """Whether a line has so many points that its markers would hide it."""
+    return one.form == "band" and len(one.x) > 12
 
 
 def _legend_columns(looks: dict[str, Style], width: float) -> int:
@@ -209,7 +215,7 @@ def _draw_series(axes: Any, one: Series, *, across: bool) -> None:
         axes.bar(one.x, one.y, color=look.color, width=0.8)
         return
     line = "none" if one.form == "points" else look.dash
-    marker = "" if one.form == "band" and len(one.x) > 12 else look.marker
+    marker = "" if _is_long(one) else look.marker
     size = {"*": 8.5, "o": 5, "D": 4.6}.get(look.marker, 5.4)
     axes.plot(
         one.x, one.y, color=look.color, linestyle=line, linewidth=1.6, marker=marker, markersize=size, clip_on=False

@@ -35,6 +35,11 @@ def remark(*, cut: bool, log: bool = False) -> str:
     return "log scale" if log else "axis cut" if cut else ""
 
 
+def score_span(metric: str) -> float:
+    """Return the least height of an axis: of a score between 0 and 1 a difference of .01 should look small."""
+    return 0.1 if metric.startswith(("accuracy", "auc", "f1", "precision", "recall")) else 0.0
+
+
 def axis(metric: str, *, cut: bool = False, log: bool = False) -> str:
     """Return the label of an axis."""
     note = remark(cut=cut, log=log)

@@ -11,7 +11,17 @@ from fedanon.harness.frames import summary
 from fedanon.metrics import METRICS
 from fedanon.report.charts import BEYOND, MAJORITY, WITHIN, Panel, Series, spans_decades
 from fedanon.report.document import Figure
-from fedanon.report.figure_parts import Styles, axis, floats, make_figure, n_points, panel_title, remark, ticks
+from fedanon.report.figure_parts import (
+    Styles,
+    axis,
+    floats,
+    make_figure,
+    n_points,
+    panel_title,
+    remark,
+    score_span,
+    ticks,
+)
 from fedanon.report.glossary import meaning
 from fedanon.report.grouping import LABELING, LOSS, RANKING, RISK, first_of, of_releases, panels_of, several
 
@@ -78,6 +88,7 @@ def _k_panel(metric: str, title: str, table: pd.DataFrame, styles: Styles, level
         x_ticks=ticks(ks),
         x_log=len(ks) > 1 and ks[-1] / ks[0] >= 4,
         y_zero=release,
+        y_span=score_span(metric),
         y_log=y_log,
     )
 
@@ -117,6 +128,7 @@ def _pair_panel(title: str, frame: pd.DataFrame, x: str, y: str, styles: Styles)
         y_log=logs[y],
         x_zero=x in METRICS,
         y_zero=y in METRICS,
+        y_span=score_span(y),
     )
 
 
@@ -207,7 +219,14 @@ def _rounds_panel(title: str, metric: str, frame: pd.DataFrame, styles: Styles) 
         band: dict[str, Any] = {"low": low, "high": high} if table["count"].max() > 1 else {}
         series.append(Series(label=str(name), style=styles[str(name)], x=x, y=y, form="band", **band))
     rounds = ticks(sorted(int(number) for number in frame["round"].unique()))
-    return Panel(title=title, x_label="round", y_label=axis(metric, cut=True), series=tuple(series), x_ticks=rounds)
+    return Panel(
+        title=title,
+        x_label="round",
+        y_label=axis(metric, cut=True),
+        series=tuple(series),
+        x_ticks=rounds,
+        y_span=score_span(metric),
+    )
 
 
 # ---- requirements beyond k -----------------------------------------------------------------------

@@ -9,7 +9,7 @@ import pandas as pd
 
 from fedanon.report.charts import MAJORITY, REFERENCE, Form, Panel, Series, spans_decades
 from fedanon.report.document import Block, Details, Figure, TableBlock, TableCell, TableColumn
-from fedanon.report.figure_parts import axis, floats, make_figure
+from fedanon.report.figure_parts import axis, floats, make_figure, score_span
 from fedanon.report.glossary import meaning
 from fedanon.report.grouping import LOSS, RANKING, RISK, first_of, several
 from fedanon.report.numbers import NOTHING, cell, number
@@ -130,6 +130,7 @@ def usefulness(name: str, points: pd.DataFrame, risk: str, score: str) -> Figure
         series=tuple(series),
         x_log=log,
         x_zero=True,
+        y_span=score_span(score),
     )
     return make_figure(f"{name}-usefulness", "Usefulness at the same risk", caption, [panel])
 
