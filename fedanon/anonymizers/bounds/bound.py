@@ -23,7 +23,7 @@ from fedanon.errors import ConfigError, InfeasibleError
 #: share of the time that the smallest boxes may take
 BOXES = 0.4
 #: share of the time that the relaxation of large groups may take, before groups are generated
-RELAXING = 0.8
+RELAXING = 0.5
 #: nodes of an exact search per root, at first: many up to this k, where it is quick, else few
 MANY, FEW, QUICK = 3000, 20, 6
 
