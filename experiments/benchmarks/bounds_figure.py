@@ -1,9 +1,10 @@
-"""Loss against time with what is proved as a line: docs/figures/bounds.png, from the results of experiments/bounds.toml.
+"""Loss against time with what is proved as a line: docs/figures/bounds.png.
 
     python experiments/benchmarks/bounds_figure.py [-o docs/figures/bounds.png]
 
-Reference sets: k = 3, seconds of wall time; the last point is the median of the seeds, with the least and the largest.
-Nodes of the thesis (means) and Adult: k = 5, CPU seconds of growing numbers of trials.
+Drawn from the stored results of experiments/bounds.toml. Reference sets: k = 3, seconds of wall time; the last point is
+the median of the seeds, with the least and the largest. Nodes of the thesis (means) and Adult: k = 5, CPU seconds of
+growing numbers of trials.
 """
 
 from __future__ import annotations

@@ -12,9 +12,10 @@ r"""The least squared error from below where groups are large: a semidefinite re
 
 So the bound is computed from y and S alone, whenever the search for them is stopped.
 
-**Search.** Alternating directions (ADMM with three blocks and a second step in y: Sun, Toh & Yang 2015). Rows and columns
-are scaled by a power of :math:`t_i`, what the k-th nearest record costs: with :math:`t_i^{-1/4}` the entries of Z and of
-its prices have one ratio in dense and in sparse regions, so that one step size suits all; a little more is quicker.
+**Search.** Alternating directions (ADMM with three blocks and a second step in y: Sun, Toh & Yang 2015). Rows and
+columns are scaled by a power of :math:`t_i`, what the k-th nearest record costs: with :math:`t_i^{-1/4}` the entries of
+Z and of its prices have one ratio in dense and in sparse regions, so that one step size suits all; a little more is
+quicker.
 
 **Blocks.** Each step takes the eigenvectors of S. Where there are many records, S is zero outside blocks of near ones:
 their part of Z alone has to be semidefinite. That is a weaker bound, and as valid.
@@ -24,6 +25,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -33,8 +35,8 @@ from fedanon.types import FloatArray, IndexArray
 #: power of the scale, step size, and how far the multipliers follow; chosen on tables that no result is reported of
 #: (breast cancer of scikit-learn; Student's t, log-normal)
 POWER, STEP, FOLLOW = -0.3, 0.06, 1.6
-#: records per block, and records for which matrices of all pairs are made, at most
-BLOCK, MOST = 1200, 5000
+#: records of one block; records per block where there are more; records for which matrices of all pairs are made at all
+WHOLE, BLOCK, MOST = 1200, 600, 5000
 #: steps between two looks at the bound; the search ends when so many looks have raised it by less than this share
 LOOK, PATIENCE, RISE = 5, 12, 2e-4
 #: no record's scale is below this share of the mean one, so that equal records do no harm
@@ -44,7 +46,7 @@ ROUNDING = 1e-12
 
 
 def relax(
-    points: FloatArray, k: int, deadline: float, listen: Listener = lambda _: True, *, block: int = BLOCK
+    points: FloatArray, k: int, deadline: float, listen: Listener = lambda _: True, *, block: int | None = None
 ) -> float:
     """A lower bound for the squared error of any partition into groups of at least k points.
 
@@ -52,13 +54,13 @@ def relax(
     ----------
     deadline : of :func:`time.perf_counter`; a step under way is finished.
     listen : is told the bound so far; returns False to stop.
-    block : records per block at most.
+    block : records per block at most; by default all of a small table.
     """
     n = len(points)
     if n > MOST or time.perf_counter() > deadline:
         return 0.0
     points = points - points.mean(axis=0)
-    slices, order = cut_blocks(points, block)
+    slices, order = cut_blocks(points, block or (n if n <= WHOLE else BLOCK))
     state = _State.begin(points[order], k, slices)
     if state is None:
         return 0.0
@@ -87,7 +89,7 @@ def cut_blocks(points: FloatArray, most: int) -> tuple[list[slice], IndexArray]:
         ranked = part[np.argsort(centered @ widest, kind="stable")]
         parts += [ranked[: len(part) // 2], ranked[len(part) // 2 :]]
     ends = np.cumsum([0, *map(len, done)])
-    return [slice(a, b) for a, b in zip(ends[:-1], ends[1:], strict=True)], np.concatenate(done)
+    return [slice(a, b) for a, b in pairwise(ends)], np.concatenate(done)
 
 
 @dataclass
@@ -166,9 +168,9 @@ class _State:
         from fedanon.anonymizers.bounds._relaxation import sum_negative
 
         priced = self.prices / self.scale
-        short = sum_negative(self.costs, self.psd, self.prices, self.scale, self.k)
+        short = float(sum_negative(self.costs, self.psd, self.prices, self.scale, self.k))
         rounding = self.rounding + ROUNDING * (self.squares + float(np.abs(priced).sum()) - short)
-        return max(0.0, float(priced.sum()) + short - rounding)
+        return max(0.0, float(priced.sum()) + short - float(rounding))
 
 
 def project(matrix: FloatArray) -> tuple[FloatArray, float]:
