@@ -19,8 +19,10 @@ from fedanon.anonymizers.bounds._pool import shortfall
 from fedanon.anonymizers.bounds.bound import Bound, _boxes, _squared_errors, lower_bound
 from fedanon.anonymizers.bounds.cuts import tighten
 from fedanon.anonymizers.bounds.generation import generate
+from fedanon.anonymizers.bounds.relaxation import MOST, cut_blocks, project, relax
 from fedanon.anonymizers.bounds.sse import SquaredErrors
 from fedanon.anonymizers.microaggregation.base import standardized
+from fedanon.anonymizers.microaggregation.mdav import Mdav
 from fedanon.data.spans import points, span_table
 from fedanon.datasets import load
 from fedanon.errors import ConfigError, InfeasibleError
@@ -72,6 +74,61 @@ def test_squared_errors_are_never_below_the_bound(case, kind, nodes):
     state = generate(SquaredErrors(values, k, nodes), time.perf_counter() + 0.3)
     optimum = least_cost(n, k, squared_error(values))
     assert state.bound <= optimum * (1 + 1e-12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(small, st.sampled_from(["even", "heavy", "equal"]), st.sampled_from([3, 1000]))
+def test_squared_errors_are_never_below_the_relaxation(case, kind, block):
+    n, k, seed = case
+    rng = np.random.default_rng(seed)
+    values = {
+        "even": rng.normal(size=(n, 3)),
+        "heavy": 1e4 * rng.standard_cauchy(size=(n, 2)),
+        "equal": rng.integers(0, 2, size=(n, 2)).astype(float),
+    }[kind]
+    optimum = least_cost(n, k, squared_error(values))
+    assert 0 <= relax(values, k, np.inf, block=block) <= optimum * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("block", [70, 1000])
+def test_no_method_loses_less_than_the_relaxation(block):
+    table = example_table(160, numeric_only=True)
+    z = standardized(points(table))
+    bound = relax(z, 12, np.inf, block=block) / np.square(z).sum() * 100
+    releases = [
+        method.anonymize(table, rng=0) for method in (Mdav(k=12), Anneal(k=12, objective="sse", iterations=300_000))
+    ]
+    assert 0 < bound <= min(il(table, release) for release in releases)
+
+
+def test_the_relaxation_is_the_optimum_of_groups_far_apart():
+    rng = np.random.default_rng(0)
+    values = np.repeat(1000.0 * np.arange(5), 12)[:, None] + rng.normal(size=(60, 3))
+    optimum = sum(squared_error(values)(range(i, i + 12)) for i in range(0, 60, 12))
+    assert optimum * 0.995 <= relax(values, 12, np.inf) <= optimum * (1 + 1e-12)
+
+
+def test_semidefinite_matrices_raise_the_bound():
+    """A block of one record leaves nothing but the prices."""
+    values = np.random.default_rng(5).normal(size=(80, 2))
+    assert relax(values, 20, np.inf) > 1.05 * relax(values, 20, np.inf, block=1)
+
+
+def test_projection_is_semidefinite():
+    noise = np.random.default_rng(1).normal(size=(40, 40))
+    nearest, error = project(noise)  # its symmetric part
+    assert np.linalg.eigvalsh(nearest)[0] >= -error
+    assert error < 1e-10
+
+
+def test_blocks_hold_every_record_once():
+    slices, order = cut_blocks(np.random.default_rng(2).normal(size=(100, 3)), 30)
+    assert sorted(order) == list(range(100))
+    assert [s.stop - s.start for s in slices] == [25] * 4
+
+
+def test_matrices_of_all_pairs_have_a_limit():
+    assert relax(np.zeros((MOST + 1, 1)), 10, np.inf) == 0
 
 
 @settings(max_examples=60, deadline=None)
@@ -175,9 +232,10 @@ def test_no_time_leaves_a_bound_all_the_same():
     assert 0 < lower_bound(table, 3, seconds=0).bound <= lower_bound(table, 3, seconds=5).bound
 
 
-def test_a_watcher_stops_the_search():
+@pytest.mark.parametrize("k", [3, 12])
+def test_a_watcher_stops_the_search(k):
     with progress.watching(progress.stop):
-        proved = lower_bound(example_table(60, numeric_only=True), 3)
+        proved = lower_bound(example_table(60, numeric_only=True), k)
     assert proved.bound > 0
     assert not proved.ended
 
@@ -220,6 +278,14 @@ def test_cuts_close_most_of_the_gap(name, most, reached):
     pricing, unit = _squared_errors(load(name), 3)
     found = tighten(generate(pricing, np.inf, passes=60), np.inf, lambda _: True, passes=14)
     assert most / (1 + reached) <= found.bound * unit <= most
+
+
+@pytest.mark.slow
+@pytest.mark.needs_data
+@pytest.mark.parametrize(("k", "known"), [(25, 37.35), (50, 42.46), (100, 50.98)])  # of an independent Lagrangian bound
+def test_known_bounds_of_large_groups_are_met(k, known):
+    z = standardized(points(load("tarragona")))
+    assert relax(z, k, np.inf) / np.square(z).sum() * 100 >= known
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ from fedanon.anonymizers.anneal.problem import Objective, choose_objective, ncp_
 from fedanon.anonymizers.bounds.cuts import Tightened, tighten
 from fedanon.anonymizers.bounds.generation import Generation, Pricing, generate
 from fedanon.anonymizers.bounds.ncp import box_pricing
+from fedanon.anonymizers.bounds.relaxation import relax
 from fedanon.anonymizers.bounds.sse import SquaredErrors
 from fedanon.anonymizers.microaggregation.base import standardized
 from fedanon.data.spans import points
@@ -21,6 +22,8 @@ from fedanon.errors import ConfigError, InfeasibleError
 
 #: share of the time that the smallest boxes may take
 BOXES = 0.4
+#: share of the time that the relaxation of large groups may take, before groups are generated
+RELAXING = 0.5
 #: nodes of an exact search per root, at first: many up to this k, where it is quick, else few
 MANY, FEW, QUICK = 3000, 20, 6
 
@@ -82,18 +85,25 @@ def lower_bound(table: Table, k: int, *, objective: Objective | None = None, sec
     best = [0.0]
 
     def listen(bound: float) -> bool:
-        best[0] = bound
+        best[0] = max(best[0], bound)
         used = (time.perf_counter() - began) / seconds if seconds > 0 else 1.0
-        return progress.report(min(used, 1.0), bound * unit)
+        return progress.report(min(used, 1.0), best[0] * unit)
 
+    found: Generation | Tightened | None = None
     try:
-        found: Generation | Tightened | None = generate(pricing, began + seconds, listen)
+        go_on = True
+        if isinstance(pricing, SquaredErrors) and k > QUICK:
+            go_on = listen(relax(pricing.points, k, began + RELAXING * seconds, listen)) or best[0] == 0
+        if go_on:
+            found = generate(pricing, began + seconds, listen)
         if isinstance(pricing, SquaredErrors) and isinstance(found, Generation) and found.ended:
             found = tighten(found, began + seconds, listen)
+        if found is not None:
+            best[0] = max(best[0], found.bound)
     except KeyboardInterrupt:
         found = None
-    bound, ended = (best[0], False) if found is None else (found.bound, found.ended)
-    return Bound(chosen, k, len(table), bound * unit, ended, time.perf_counter() - began)
+    ended = found is not None and found.ended
+    return Bound(chosen, k, len(table), best[0] * unit, ended, time.perf_counter() - began)
 
 
 def _refuse(table: Table, k: int, objective: Objective) -> None:
