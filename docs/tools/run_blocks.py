@@ -60,7 +60,9 @@ def main(arguments: list[str]) -> int:
     with ThreadPoolExecutor(jobs) as pool:
         runs = [run for queue in pool.map(_run_queue, queues_of(pages)) for run in queue]
     for run in runs:
-        print(f"{run.seconds:6.1f} s  {run.cpu:6.1f} s of CPU  {run.ran:3} run  {len(run.skipped):2} not  {run.page.relative_to(ROOT)}")
+        print(
+            f"{run.seconds:6.1f} s  {run.cpu:6.1f} s of CPU  {run.ran:3} run  {len(run.skipped):2} not  {run.page.relative_to(ROOT)}"
+        )
         for block in run.skipped:
             print(f"            line {block.line} not run: {block.reason}")
         for failure in run.failures:
