@@ -79,7 +79,7 @@ def megabytes(found: Distribution) -> float:
 
 
 def import_seconds(module: str, runs: int = 5) -> float:
-    """CPU seconds that a new process spends on importing a module: the least of several, beside one that imports nothing."""
+    """CPU seconds that a new process spends on importing a module: the least of several runs."""
     return max(_cpu(f"import {module}", runs) - _cpu("pass", runs), 0.0)
 
 
