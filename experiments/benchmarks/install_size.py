@@ -111,7 +111,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--aarch64", action="store_true")
     asked = parser.parse_args()
-    print("| extra | distributions | MB | largest | import | CPU seconds |\n|---|---:|---:|---|---|---:|")
+    print("| extra | distributions | MB | import, CPU s | largest |\n|---|---:|---:|---:|---|")
     on_nodes: dict[str, Distribution] = {}
     for extra, module in EXTRAS.items():
         found = needed(extra)
@@ -120,8 +120,8 @@ def main() -> None:
         sizes = {name: megabytes(each) for name, each in found.items()}
         large = sorted((n for n in sizes if sizes[n] > LARGE_MB), key=lambda n: -sizes[n])[:SHOWN]
         shown = ", ".join(f"{name} {sizes[name]:.0f}" for name in large)
-        total = f"{len(sizes)} | {sum(sizes.values()):.0f}"
-        print(f"| {extra or '(none)'} | {total} | {shown} | `{module}` | {import_seconds(module):.2f} |", flush=True)
+        total = f"{len(sizes)} | {sum(sizes.values()):.0f} | {import_seconds(module):.2f}"
+        print(f"| {extra or '(none)'} | {total} | {shown} |", flush=True)
     if asked.aarch64:
         print("\n| distribution | version | wheel for aarch64 |\n|---|---|---|")
         for name, each in sorted(on_nodes.items()):
