@@ -243,9 +243,7 @@ Header = Annotated[
     ),
 ]
 Sheet = Annotated[str | None, typer.Option(rich_help_panel=TABLE, help="The sheet of an Excel workbook.")]
-Query = Annotated[
-    str | None, typer.Option(rich_help_panel=TABLE, help="The SELECT that returns the rows from a database.")
-]
+Query = Annotated[str | None, typer.Option(rich_help_panel=TABLE, help="The SELECT that reads rows from a database.")]
 View = Annotated[
     list[Path] | None,
     typer.Option(
@@ -265,8 +263,7 @@ class ReadOptions:
         typer.Option(rich_help_panel=TABLE, help="Field separator of a CSV file: , ; | or tab; detected by default."),
     ] = None
     decimal_in: Annotated[
-        str | None,
-        typer.Option(rich_help_panel=TABLE, help="Decimal mark of a CSV file: . or , (detected by default)."),
+        str | None, typer.Option(rich_help_panel=TABLE, help="Decimal mark of a CSV file, . or ,; else detected.")
     ] = None
     header: Header = None
     sheet: Sheet = None
@@ -293,9 +290,7 @@ class TableSource(ReadOptions):
     ] = None
     node: Annotated[
         list[str] | None,
-        typer.Option(
-            help="One file per node; may be repeated. Or the number of a node of a data set that is stored in parts."
-        ),
+        typer.Option(help="One file per node; may be repeated. Or the number of a node of a data set in parts."),
     ] = None
     schema: Annotated[Path | None, typer.Option("--schema", help="Schema of the file (TOML).")] = None
     quasi: Annotated[
