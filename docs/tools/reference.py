@@ -80,8 +80,8 @@ def cli_page() -> str:
 
     parts = [
         "# Command line\n\nGenerated from the commands themselves; `fedanon COMMAND --help` shows the same. Every error is "
-        "one line and [an exit code](exit_codes.md). `fedanon --install-completion` makes the shell complete commands and "
-        "options.\n"
+        "one line and [an exit code](exit_codes.md). `fedanon --install-completion` sets up tab completion of commands and "
+        "options in your shell.\n"
     ]
     for name, command in commands(get_command(app), "fedanon"):
         parts.append(_command_text(name, command))
@@ -176,9 +176,9 @@ def settings_pages() -> dict[str, str]:
     from fedanon.streams.config import GatewayConfig
     from fedanon.streams.people import StickyClasses
 
-    node = "# node.toml\n\nWhat a node is, and what a server may ask of it. `fedanon node init` writes the file with all keys and their meanings; relative paths count from its folder. A key that is not known is an error.\n"
+    node = "# node.toml\n\nDescribes a node, and what a server may ask of it. `fedanon node init` writes the file with all keys and their meanings; relative paths count from its folder. A key that is not known is an error.\n"
     server = "# server.toml\n\nWhere a server listens, whom it waits for, and the run it starts. `fedanon server init` writes the file.\n"
-    gateway = "# gateway.toml\n\nA gateway that publishes readings as they come ([streams](../explanation/streams.md)). Relative paths count from the folder of the file.\n"
+    gateway = "# gateway.toml\n\nA gateway that publishes readings as they arrive ([streams](../explanation/streams.md)). Relative paths count from the folder of the file.\n"
     methods = [('`[method]` with `claim = "people"`', StickyClasses)]
     methods += [(f'`[method]` with `name = "{name}"` and `claim = "records"`', m) for name, m in RECORD_METHODS.items()]
     return {
@@ -250,21 +250,21 @@ def experiment_page() -> str:
 
 EXPERIMENT = """# Experiment TOML
 
-One file is one experiment (`fedanon experiment run FILE`). Every list in a grid is an axis, every combination of values a
-cell; cells are named by a hash of what decides their numbers, so that a finished one is never computed again.
+One file is one experiment (`fedanon experiment run FILE`). Every list in a grid is an axis, and every combination of values is a
+cell. Cells are identified by a hash of everything that determines their numbers, so a finished cell is never recomputed.
 
 | key | meaning |
 | --- | --- |
-| `title`, `about` | What it is, for readers. |
+| `title`, `about` | Title and description, for readers. |
 | `baseline` | Label of the method with which the others are compared, seed by seed. |
 | `[defaults]` | Keys of every grid. |
 | `[[grid]]` | A grid: `name`, `task`, `methods`, `seeds` (a number, or a list), and any parameter of the task, alone or as a list. |
 | `methods` | A list of names or of tables `{name, label, set = {PARAMETER = VALUE}, seeds}`; or `"all"`, `"mixed"`, `"perturbative"`, `"sweeps"`. A table may override any key of its grid. |
 | `adjust`, `variants` | Settings for methods of a group; variants of the sweeps. |
-| `data`, `schema` | An own table in place of `dataset`; a list of files is one per node. |
+| `data`, `schema` | Your own table instead of `dataset`; in a list of files, each file is one node. |
 | `[[finding]]` | A sentence computed from the numbers and checked by `fedanon experiment check`. |
-| `remarks` | Sentences that explain and state no number. |
-| `[[published]]` | A table of published numbers, with the tolerance ours should keep. |
+| `remarks` | Explanations, without numbers. |
+| `[[published]]` | A table of published numbers, with the tolerance that ours should meet. |
 
 The parameters of each task follow.
 """
@@ -287,7 +287,7 @@ def manifest_page() -> str:
     text = (
         f"# Manifest\n\n{schema['description']}\n\nThe [JSON Schema](manifest.schema.json) is shipped with the package "
     )
-    text += "(`fedanon/io/manifest.schema.json`), and tests hold every manifest that a command writes against it.\n"
+    text += "(`fedanon/io/manifest.schema.json`), and tests validate every manifest that a command writes against it.\n"
     for title, name in (
         ("A release", "release"),
         ("A window of a gateway", "window"),
@@ -331,7 +331,7 @@ def methods_page() -> str:
     from fedanon.joint import JOINT_METHODS
 
     found = [_describe(name, each) for registry in (ANONYMIZERS, JOINT_METHODS) for name, each in registry.items()]
-    text = "# Methods\n\nGenerated from the registry, as `fedanon methods` prints it. `--set NAME=VALUE` gives a parameter.\n"
+    text = "# Methods\n\nGenerated from the registry, as `fedanon methods` prints it. `--set NAME=VALUE` sets a parameter.\n"
     for group, title in TITLES.items():
         text += f"\n## {title}\n"
         for entry in (each for each in found if each["group"] == group):
@@ -380,7 +380,7 @@ def attacks_page() -> str:
 
     text = (
         "# Attack catalogue\n\nGenerated from the registry. `fedanon attack` runs them; [attacks](attacks.md) says how, and how "
-        "to read a rate. `--suite NAME,...` chooses; the rate of a guess stands beside every rate.\n"
+        "to read a rate. `--suite NAME,...` chooses attacks; every rate is shown with that of guessing.\n"
     )
     for target in ("release", "model", "federation"):
         text += f"\n## On a {target}\n"
@@ -401,9 +401,9 @@ def api_index() -> str:
         for package in PUBLIC
     ]
     return (
-        "# Python API\n\nPublic is what the `__all__` of these packages names. A public name that goes or changes is "
-        "kept for one minor release with a `FutureWarning` that names what to use instead. Everything else may change at any "
-        "time.\n\n" + table(["package", "what it is", "names"], rows)
+        "# Python API\n\nThe public interface is what the `__all__` of these packages lists. A public name that is removed or "
+        "renamed is kept for one minor release with a `FutureWarning` that says what to use instead. Everything else may change "
+        "at any time.\n\n" + table(["package", "what it is", "names"], rows)
     )
 
 
@@ -433,7 +433,7 @@ def _constant(value: Any) -> str:
     from fedanon.registry import Registry
 
     if isinstance(value, Registry):
-        group = f" Other packages add to it by the entry-point group `{value.group}`." if value.group else ""
+        group = f" Other packages can add to it through the entry-point group `{value.group}`." if value.group else ""
         return f"Registry of every {value.kind} by name.{group} Names: {', '.join(f'`{n}`' for n in value.names())}."
     return f"`{value!r}`"
 

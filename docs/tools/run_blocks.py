@@ -41,10 +41,11 @@ COPIES = {
 
 @dataclass
 class PageRun:
-    """What became of the blocks of a page."""
+    """What became of the blocks of a page; CPU seconds are those of commands that ended by themselves."""
 
     page: Path
     seconds: float = 0.0
+    cpu: float = 0.0
     ran: int = 0
     skipped: list[Block] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
@@ -59,7 +60,9 @@ def main(arguments: list[str]) -> int:
     with ThreadPoolExecutor(jobs) as pool:
         runs = [run for queue in pool.map(_run_queue, queues_of(pages)) for run in queue]
     for run in runs:
-        print(f"{run.seconds:6.1f} s  {run.ran:3} run  {len(run.skipped):2} not  {run.page.relative_to(ROOT)}")
+        print(
+            f"{run.seconds:6.1f} s  {run.cpu:6.1f} s of CPU  {run.ran:3} run  {len(run.skipped):2} not  {run.page.relative_to(ROOT)}"
+        )
         for block in run.skipped:
             print(f"            line {block.line} not run: {block.reason}")
         for failure in run.failures:
@@ -106,7 +109,7 @@ def run_page(page: Path) -> PageRun:
             if block.reason:
                 run.skipped.append(block)
                 continue
-            problem = _run_block(block, folder, home, seen)
+            problem = _run_block(block, folder, home, seen, run)
             run.ran += 1
             if problem:
                 run.failures.append(f"---- {block}\n{block.code}\n{problem}\n----")
@@ -132,7 +135,7 @@ def _example_files(folder: Path, page: Path) -> None:
             shutil.copy(folder / name, folder / copy)
 
 
-def _run_block(block: Block, folder: Path, home: Path, seen: list[str]) -> str:
+def _run_block(block: Block, folder: Path, home: Path, seen: list[str], run: PageRun) -> str:
     """Run or write a block; returns what went wrong, or ''."""
     if block.title:
         path = folder / block.title
@@ -144,11 +147,11 @@ def _run_block(block: Block, folder: Path, home: Path, seen: list[str]) -> str:
         return ""
     if block.language == "python":
         seen.append(block.code)
-        return _call([sys.executable, "-W", "ignore", "-c", "\n".join(seen)], folder, home)[1]
+        return _call([sys.executable, "-W", "ignore", "-c", "\n".join(seen)], folder, home, run)[1]
     if block.language == "sh":
-        return _call(["bash", "-euo", "pipefail", "-c", block.code], folder, home)[1]
+        return _call(["bash", "-euo", "pipefail", "-c", block.code], folder, home, run)[1]
     for command, shown in console_steps(block.code):
-        printed, problem = _call(["bash", "-euo", "pipefail", "-c", command], folder, home)
+        printed, problem = _call(["bash", "-euo", "pipefail", "-c", command], folder, home, run)
         missing = missing_line(shown, printed)
         if problem or missing is not None:
             return problem or f"$ {command}\ndid not print:\n{missing}\nbut\n{printed}"
@@ -163,7 +166,7 @@ def _parse(block: Block) -> str:
     return ""
 
 
-def _call(command: list[str], folder: Path, home: Path) -> tuple[str, str]:
+def _call(command: list[str], folder: Path, home: Path, run: PageRun) -> tuple[str, str]:
     """Run a command in a session of its own, which ends with it; returns what it printed, and what went wrong."""
     env = {
         **{name: value for name, value in os.environ.items() if not name.startswith(("FEDANON_", "FLWR_"))},
@@ -186,16 +189,26 @@ def _call(command: list[str], folder: Path, home: Path) -> tuple[str, str]:
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-        try:
-            code: int | None = process.wait(timeout=LIMIT)
-        except subprocess.TimeoutExpired:
-            code = None
+        code = _wait(process, run)
         _end(process.pid)
         output.seek(0)
         printed = output.read()
     if code == 0:
         return printed, ""
     return printed, f"{printed[-3000:]}\n{'took too long' if code is None else f'exit code {code}'}"
+
+
+def _wait(process: subprocess.Popen[str], run: PageRun) -> int | None:
+    """The exit code of a process, whose CPU seconds are added to those of its page; None if it takes too long."""
+    end = time.monotonic() + LIMIT
+    while time.monotonic() < end:
+        ended, status, used = os.wait4(process.pid, os.WNOHANG)
+        if ended:
+            run.cpu += used.ru_utime + used.ru_stime
+            process.returncode = os.waitstatus_to_exitcode(status)
+            return process.returncode
+        time.sleep(0.05)
+    return None
 
 
 def _end(group: int) -> None:

@@ -1,29 +1,44 @@
-"""What a node installs: megabytes of every distribution an extra brings, and whether there are wheels for aarch64.
+"""What each extra installs: megabytes per distribution, import time, and whether there are wheels for aarch64.
 
-`python experiments/benchmarks/install_size.py` prints the sizes of docs/how-to/edge.md; with `--aarch64` it also asks
-the package index for binary wheels of the installed versions, and prints the platform of each.
+`python experiments/benchmarks/install_size.py` prints the tables of docs/how-to/edge.md; with `--aarch64` it also asks
+the package index for binary wheels of the installed versions, and prints the platform of each. All extras must be
+installed (`make .venv/installed`): a distribution that is missing would make its extra look smaller, so it is an error.
 """
 
 from __future__ import annotations
 
 import argparse
 import re
+import resource
 import subprocess
 import sys
 import tempfile
-from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from importlib.metadata import Distribution, distribution
 from pathlib import Path
 
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[2]
-EXTRAS = ("streams", "edge", "edge-dp")
+#: extras in the order of the table, each with a module that those who install it load; '' is fedanon without extras
+EXTRAS = {
+    "": "fedanon.anonymizers.base",
+    "stream": "fedanon.streams.gateway",
+    "harness": "fedanon.harness.runner",
+    "edge": "fedanon.federated.client",
+    "edge-dp": "fedanon.federated.client",
+    "federated": "fedanon.federated.simulation",
+    "app": "fedanon.app.server",
+    "all": "fedanon.cli.app",
+}
+#: those of small machines, whose wheels for aarch64 are looked up
+NODES = ("stream", "edge", "edge-dp")
 PLATFORMS = ("manylinux2014_aarch64", "manylinux_2_27_aarch64", "manylinux_2_28_aarch64")
 LARGE_MB = 8.0
+SHOWN = 6
 
 
 def needed(extra: str) -> dict[str, Distribution]:
-    """The distributions of an extra and all they need, by their normalized names; those not installed are left out."""
+    """The distributions of an extra and all they need, by their normalized names."""
     import tomllib
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -37,10 +52,7 @@ def needed(extra: str) -> dict[str, Distribution]:
             if (name, part) in seen:
                 continue
             seen.add((name, part))
-            try:
-                found[name] = distribution(name)
-            except PackageNotFoundError:
-                continue
+            found[name] = distribution(name)
             for text in found[name].requires or []:
                 inner = Requirement(text)
                 if inner.marker is None or inner.marker.evaluate({"extra": part}):
@@ -51,7 +63,7 @@ def needed(extra: str) -> dict[str, Distribution]:
 def _texts(project: dict[str, list[str]], extra: str) -> list[str]:
     """Requirements of an extra, those that name other extras of this project written out."""
     texts = list(project["dependencies"])
-    for text in project["optional-dependencies"][extra]:  # type: ignore[call-overload]
+    for text in project["optional-dependencies"][extra] if extra else []:  # type: ignore[call-overload]
         own = re.fullmatch(r"fedanon\[(.+)\]", text)
         texts += [t for part in own.group(1).split(",") for t in _texts(project, part)] if own else [text]
     return texts
@@ -62,9 +74,23 @@ def _normal(name: str) -> str:
 
 
 def megabytes(found: Distribution) -> float:
-    """On disk, without compiled Python."""
-    files = [Path(str(found.locate_file(file))) for file in found.files or [] if file.suffix != ".pyc"]
-    return sum(path.stat().st_size for path in files if path.is_file()) / 2**20
+    """As its wheel was unpacked, without compiled Python: xgboost and xgboost-cpu overwrite each other's files here."""
+    return sum(file.size or 0 for file in found.files or [] if file.suffix != ".pyc") / 2**20
+
+
+def import_seconds(module: str, runs: int = 5) -> float:
+    """CPU seconds that a new process spends on importing a module: the least of several runs."""
+    return max(_cpu(f"import {module}", runs) - _cpu("pass", runs), 0.0)
+
+
+def _cpu(code: str, runs: int) -> float:
+    spent = []
+    for _ in range(runs):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        spent.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return min(spent)
 
 
 def aarch64_platform(found: Distribution) -> str:
@@ -85,18 +111,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--aarch64", action="store_true")
     asked = parser.parse_args()
-    print("| extra | distributions | MB | largest |\n|---|---:|---:|---|")
-    everything: dict[str, Distribution] = {}
-    for extra in EXTRAS:
+    print("| extra | distributions | MB | import, CPU s | largest |\n|---|---:|---:|---:|---|")
+    on_nodes: dict[str, Distribution] = {}
+    for extra, module in EXTRAS.items():
         found = needed(extra)
-        everything |= found
+        if extra in NODES:
+            on_nodes |= found
         sizes = {name: megabytes(each) for name, each in found.items()}
-        large = sorted((n for n in sizes if sizes[n] > LARGE_MB), key=lambda n: -sizes[n])
+        large = sorted((n for n in sizes if sizes[n] > LARGE_MB), key=lambda n: -sizes[n])[:SHOWN]
         shown = ", ".join(f"{name} {sizes[name]:.0f}" for name in large)
-        print(f"| {extra} | {len(sizes)} | {sum(sizes.values()):.0f} | {shown} |")
+        total = f"{len(sizes)} | {sum(sizes.values()):.0f} | {import_seconds(module):.2f}"
+        print(f"| {extra or '(none)'} | {total} | {shown} |", flush=True)
     if asked.aarch64:
         print("\n| distribution | version | wheel for aarch64 |\n|---|---|---|")
-        for name, each in sorted(everything.items()):
+        for name, each in sorted(on_nodes.items()):
             print(f"| {name} | {each.version} | {aarch64_platform(each) or 'NONE'} |", flush=True)
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 ProvenFor = Annotated[
     float | None,
-    typer.Option("--bound", help="Also prove, for so many seconds, how little any partition could lose.", min=0),
+    typer.Option("--bound", help="Also prove, for this many seconds, how little any partition could lose.", min=0),
 ]
 
 
@@ -49,9 +49,9 @@ def anonymize(
 ) -> None:
     """Anonymize a table from a file, a database or a data set, verify the release, and report loss and risk.
 
-    With -o the release is written together with a manifest (OUT.csv.manifest.json); nothing is written unless what the
-    method claims was verified on the output. A CSV file is written as the input is: separator, decimal mark, encoding.
-    From Parquet to Parquet only the columns the method needs are held in memory; the others pass by.
+    With -o the release is written together with a manifest (OUT.csv.manifest.json), and only if the method's claim was
+    verified on the output. A CSV file keeps the separator, decimal mark and encoding of the input. From Parquet to
+    Parquet, only the columns that the method needs are held in memory; the others are passed through.
     """
     from fedanon.data.columns import changed_columns
     from fedanon.io.manifest import file_sha256

@@ -34,7 +34,7 @@ from fedanon.cli.options import ListingCommand
 
 app = typer.Typer(
     name="fedanon",
-    help="Anonymize tabular health data where they are, check what was reached, and compare methods.",
+    help="Anonymize tabular health data where they are stored, verify the result, and compare methods.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -45,7 +45,7 @@ def _root(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
     verbose: Annotated[
-        bool, typer.Option("--verbose", help="With --version: also what is installed, for a report of a bug.")
+        bool, typer.Option("--verbose", help="With --version: also list what is installed, for bug reports.")
     ] = False,
 ) -> None:
     if version:

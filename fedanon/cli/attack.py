@@ -34,10 +34,10 @@ EXPOSED = ("attack", "tried on", "chance %", "most exposed", "theirs %", "95 % i
 RESULTS_FILE = "attacks.json"
 
 ReleaseFile = Annotated[
-    Path | None, typer.Option(help="A released file of INPUT, with the manifest beside it, instead of a method.")
+    Path | None, typer.Option(help="A release of INPUT, with its manifest next to it, instead of a method.")
 ]
 Stream = Annotated[
-    Path | None, typer.Option(help="A gateway.toml: attack what it would publish of the readings in INPUT, in time.")
+    Path | None, typer.Option(help="A gateway.toml: attack what it would publish over time from the readings in INPUT.")
 ]
 Suite = Annotated[str, typer.Option(help="Attacks a,b,c; or `all`, or all on a `release`, a `model`, a `federation`.")]
 AttackSettings = Annotated[
@@ -45,20 +45,20 @@ AttackSettings = Annotated[
     typer.Option("--set-attack", metavar="ATTACK.NAME=VALUE", help="A parameter of an attack; may be repeated."),
 ]
 FailAbove = Annotated[
-    float | None, typer.Option(help="Exit code 2 if the lower end of any rate's interval is above this.", min=0)
+    float | None, typer.Option(help="Exit code 4 if the lower end of any rate's interval is above this.", min=0)
 ]
 Output = Annotated[
     Path | None, typer.Option("-o", "--output", help="Also write the results: a .json file, or a folder for one.")
 ]
-Plot = Annotated[Path | None, typer.Option(help="Also draw rates and baselines (PNG, SVG or PDF).")]
+Plot = Annotated[Path | None, typer.Option(help="Also plot rates and baselines (PNG, SVG or PDF).")]
 Records = Annotated[
     Path | None,
     typer.Option(
         "--records",
-        help="Also write a CSV with the chance of every record, by row number: no cells, and yet not to be passed on.",
+        help="Also write a CSV with the success chance of every record, by row number, without cells: do not share it.",
     ),
 ]
-Listing = Annotated[bool, typer.Option("--list", help="List the attacks and their parameters, and stop.")]
+Listing = Annotated[bool, typer.Option("--list", help="List the attacks and their parameters, then exit.")]
 
 
 @options.takes_table_source
@@ -84,7 +84,7 @@ def attack(
     audit: AuditFile = None,
     as_json: options.Json = False,
 ) -> None:
-    """Attack a release, models trained on it and a federation, and report each rate beside that of a guess.
+    """Attack a release, models trained on it and a federation, and compare each success rate with guessing.
 
     The release is made here by a method, or read from a file beside its original; attacks that need the method are then
     skipped. Every rate has a 95 % interval; some attacks say how exposed the most exposed 1 % are. The exit code is 0

@@ -13,11 +13,11 @@ from fedanon.cli import options
 from fedanon.cli.output import console, print_json
 from fedanon.errors import FedanonError, PrivacyViolationError
 
-app = typer.Typer(help="Look at an audit log, as --audit FILE or FEDANON_AUDIT makes it.", no_args_is_help=True)
+app = typer.Typer(help="Inspect an audit log written by --audit FILE or FEDANON_AUDIT.", no_args_is_help=True)
 
 Log = Annotated[Path, typer.Argument(help="The audit log.")]
 AuditFile = Annotated[
-    Path | None, typer.Option("--audit", help="Add a line to this audit log; by default that of FEDANON_AUDIT.")
+    Path | None, typer.Option("--audit", help="Append a line to this audit log; by default the one in FEDANON_AUDIT.")
 ]
 
 
@@ -45,13 +45,15 @@ def audited(path: Path | None, event: str) -> Iterator[dict[str, Any]]:
 @app.command()
 def verify(
     log: Log,
-    head: Annotated[str | None, typer.Option(help="A hash `fedanon audit head` once printed for this log.")] = None,
+    head: Annotated[
+        str | None, typer.Option(help="A hash that `fedanon audit head` printed earlier for this log.")
+    ] = None,
     as_json: options.Json = False,
 ) -> None:
     """Follow the chain of hashes and name the first line that was changed, removed, added or moved.
 
     That lines are missing at the end, or that the whole log was written anew, shows only against a hash of an earlier
-    `fedanon audit head` that was kept elsewhere: give it with --head. Exit code 2 if anything does not fit.
+    `fedanon audit head` that was kept elsewhere: give it with --head. Exit code 4 if anything does not fit.
     """
     from fedanon.io.audit import read_chain
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from fedanon.release.release import Release
 
 Wanted = Annotated[str, typer.Option(help="auto (sse if all columns are numbers), sse (means) or ncp (cells).")]
-Loss = Annotated[float | None, typer.Option(help="A loss that was reached, to compare: IL in per cent, or NCP.", min=0)]
-Seconds = Annotated[float, typer.Option(help="Wall time; a bound holds whenever it is stopped.", min=0)]
+Loss = Annotated[float | None, typer.Option(help="An achieved loss to compare with: IL in percent, or NCP.", min=0)]
+Seconds = Annotated[float, typer.Option(help="Wall time; the bound is valid whenever the command stops.", min=0)]
 
 
 @options.takes_table_source

@@ -25,17 +25,19 @@ def check(
     release: Annotated[Path, typer.Argument(help="The released file: CSV, .xlsx, .parquet or .ndjson.")],
     schema: Annotated[Path, typer.Option(help="Schema of the original table (TOML).")],
     original: Annotated[
-        str | None, typer.Option(help="The original, a file or a database, to measure loss and truth.")
+        str | None, typer.Option(help="The original, a file or a database, to measure loss and truthfulness.")
     ] = None,
-    k: Annotated[int | None, typer.Option(help="Fail unless every class holds at least this many.", min=1)] = None,
+    k: Annotated[int | None, typer.Option(help="Fail unless every class has at least this many.", min=1)] = None,
     require: Annotated[
-        str | None, typer.Option(help="Fail unless every class keeps this: k=10,l=2:COLUMN,t=0.3:COLUMN.")
+        str | None, typer.Option(help="Fail unless every class satisfies this: k=10,l=2:COLUMN,t=0.3:COLUMN.")
     ] = None,
     row_key: options.RowKey = None,
     key: options.PersonKeyFile = None,
     metrics: Annotated[
         str | None,
-        typer.Option(help="Also measure a,b,c, risks before and after; with --original (docs, sdc_metrics)."),
+        typer.Option(
+            help="Also compute metrics a,b,c, before and after; needs --original (see sdc_metrics in the docs)."
+        ),
     ] = None,
     previous: Previous = None,
     missing: options.Missing = None,

@@ -35,17 +35,17 @@ COLUMNS = (
 @options.takes_table_source
 def compare(
     source: options.TableSource,
-    methods: Annotated[str, typer.Option(help="Methods a,b,c, or `all` but the perturbative ones.")] = "all",
+    methods: Annotated[str, typer.Option(help="Methods a,b,c, or `all` except the perturbative ones.")] = "all",
     k: Annotated[str, typer.Option("--k", help="Values of k: 3,5,10,20.")] = "5,10",
     seed: options.Seed = 0,
-    plot: Annotated[Path | None, typer.Option(help="Also draw loss against risk into this file (PNG or SVG).")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Also plot loss against risk into this file (PNG or SVG).")] = None,
     force: options.Force = False,
     audit: AuditFile = None,
     as_json: options.Json = False,
 ) -> None:
     """Compare methods by information loss and re-identification risk across k.
 
-    A method that cannot run on the table is listed with the reason; the others go on.
+    A method that cannot run on the table is listed with the reason; the others still run.
     """
     from fedanon.io.outputs import check_output
     from fedanon.report.drawing import PLOTS

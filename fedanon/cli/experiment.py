@@ -62,7 +62,7 @@ def new(
     nodes: Annotated[int, options.setting_option("nodes")] = 5,
     force: options.Force = False,
 ) -> None:
-    """Write a commented experiment about an own table, ready to be run."""
+    """Write a commented experiment for your own table, ready to run."""
     from fedanon.federated.sources import default_partition
     from fedanon.harness.experiment import parse_experiment
     from fedanon.harness.own_data import new_experiment
@@ -85,11 +85,11 @@ def new(
 @app.command()
 def show(
     results: Results,
-    metrics: Annotated[str | None, typer.Option(help="These metrics a,b,c, or `all`; else the main ones.")] = None,
+    metrics: Annotated[str | None, typer.Option(help="Metrics a,b,c, or `all`; the main ones by default.")] = None,
     grid: Annotated[str | None, typer.Option(help="Only this grid.")] = None,
     k: Annotated[int | None, typer.Option("--k", help="Only this k, and methods without k.")] = None,
-    lost: Annotated[bool, typer.Option("--lost", help="Differences to the baseline, seed by seed.")] = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="As a Markdown table.")] = False,
+    lost: Annotated[bool, typer.Option("--lost", help="Show differences from the baseline, seed by seed.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print a Markdown table.")] = False,
     as_json: options.Json = False,
     measures: Annotated[str | None, typer.Option(hidden=True, help="Former name of --metrics.")] = None,
 ) -> None:
@@ -153,10 +153,12 @@ def _readable(table: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
 def diff(
     results: Results,
     other: Annotated[
-        Path | None, typer.Argument(help="Another folder of results; the published numbers if left out.")
+        Path | None, typer.Argument(help="Another folder of results; by default the published numbers.")
     ] = None,
-    tolerance: Annotated[float, typer.Option(help="Share by which two result sets may differ.", min=0)] = 0.0,
-    everything: Annotated[bool, typer.Option("--all", help="Also what agrees.")] = False,
+    tolerance: Annotated[
+        float, typer.Option(help="Relative difference that is tolerated between two result sets.", min=0)
+    ] = 0.0,
+    everything: Annotated[bool, typer.Option("--all", help="Also list what agrees.")] = False,
     as_json: options.Json = False,
 ) -> None:
     """What differs from the published numbers, or between two result sets, beyond tolerance.

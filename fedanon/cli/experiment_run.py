@@ -23,7 +23,7 @@ Files = Annotated[list[Path] | None, typer.Argument(help="Experiments (TOML).")]
 Everything = Annotated[bool, typer.Option("--all", help="Every experiment of --folder that has results.")]
 Where = Annotated[Path, typer.Option(help="Where --all looks.")]
 Output = Annotated[
-    Path | None, typer.Option("--output", "-o", help="Folder of the results; results/NAME beside the file by default.")
+    Path | None, typer.Option("--output", "-o", help="Folder of the results; results/NAME next to the file by default.")
 ]
 
 
@@ -36,12 +36,14 @@ def run(
     engine: Annotated[
         str, typer.Option(help="processes (this machine) or ray (a cluster, by RAY_ADDRESS).")
     ] = "processes",
-    fresh: Annotated[bool, typer.Option("--fresh", help="Compute again what is finished.")] = False,
-    stale: Annotated[bool, typer.Option("--stale", help="Compute again what other code than this computed.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Recompute finished cells too.")] = False,
+    stale: Annotated[
+        bool, typer.Option("--stale", help="Recompute cells that were computed by different code.")
+    ] = False,
     audit: AuditFile = None,
     as_json: options.Json = False,
 ) -> None:
-    """Run experiments. A killed run goes on where it stopped; a finished one is instant.
+    """Run experiments. A killed run continues where it stopped; a finished one returns at once.
 
     `--all --stale` brings all stored results to this code, and shows what is left and how long it may take.
 

@@ -23,7 +23,7 @@ def init(
     host: Annotated[str, typer.Option(help="Name or address by which nodes find the server.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port.", min=1, max=65535)] = 9443,
     dataset: Annotated[
-        str | None, typer.Option(help="A data set by name to deal out among the nodes, for a trial.")
+        str | None, typer.Option(help="A data set by name to distribute among the nodes, for a trial.")
     ] = None,
 ) -> None:
     """Make the folders of a server and all its nodes, ready to run.
@@ -49,7 +49,7 @@ def init(
 def write_app(
     folder: Annotated[Path, typer.Argument(help="A new folder; its name is that of the app.")],
     method: Annotated[str, typer.Option(help="Name of the method.")] = "mondrian",
-    k: Annotated[int, typer.Option(help="Least number of people in a class.", min=2)] = 5,
+    k: Annotated[int, typer.Option(help="Minimum number of people in a class.", min=2)] = 5,
 ) -> None:
     """Write a Flower app that anonymizes at every node, as a start for your own.
 

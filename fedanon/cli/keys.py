@@ -10,12 +10,12 @@ import typer
 from fedanon.cli import options
 from fedanon.cli.output import console, print_json
 
-app = typer.Typer(help="Make the key of pseudonyms, or show its fingerprint.", no_args_is_help=True)
+app = typer.Typer(help="Create the key for pseudonyms, or show its fingerprint.", no_args_is_help=True)
 
 
 @app.command("new")
 def new(
-    file: Annotated[Path, typer.Argument(help="Where to write it, readable by you alone; never replaced.")],
+    file: Annotated[Path, typer.Argument(help="Where to write it, readable only by you; never replaced.")],
     as_json: options.Json = False,
 ) -> None:
     """Make a key for pseudonyms and shifted dates. Keep it: with another one, later releases would not join."""

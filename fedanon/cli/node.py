@@ -31,7 +31,7 @@ def init(
     ca: Annotated[Path | None, typer.Option(help="The server's ca.crt.")] = None,
     number: Annotated[int, typer.Option(help="Number of this node, different at every node.", min=0)] = 0,
     missing: Annotated[str, typer.Option(help="Missing quasi-identifiers: error, category, wildcard.")] = "error",
-    min_k: Annotated[int, typer.Option(help="Refuse runs whose release reaches a smaller k.", min=1)] = 5,
+    min_k: Annotated[int, typer.Option(help="Reject runs whose release has a smaller k.", min=1)] = 5,
     least_k: Annotated[int | None, typer.Option(hidden=True, min=1)] = None,
 ) -> None:
     """Make a node's folder: a key pair and a node.toml."""
@@ -72,7 +72,7 @@ def init(
 def run(
     folder: Folder,
     insecure: Insecure = False,
-    tries: Annotated[int, typer.Option(help="Give up after so many failed starts; 0 never.", min=0)] = 0,
+    tries: Annotated[int, typer.Option(help="Give up after this many failed starts; 0 means never.", min=0)] = 0,
 ) -> None:
     """Connect to the server and take part in its runs, until ended."""
     from fedanon.federated.deployment.node import NodeFolder
@@ -110,7 +110,7 @@ def egress(folder: Folder, as_json: options.Json = False) -> None:
 def allow(
     folder: Folder,
     bundle: Annotated[Path, typer.Argument(help="The app's bundle (.fab), as `flwr build` makes it.")],
-    limits: Annotated[Path, typer.Option(help="What the app may answer (TOML); see the docs, foreign apps.")],
+    limits: Annotated[Path, typer.Option(help="What the app may reply (TOML); see foreign apps in the docs.")],
 ) -> None:
     """Allow an app of other people to run on the release of this node, behind its gate; say what that allows."""
     from fedanon.federated.deployment.node import NodeFolder
@@ -132,7 +132,7 @@ def disallow(
     folder: Folder,
     sha256: Annotated[str, typer.Argument(help="Hash of its bundle, as `fedanon node status` lists it.")],
 ) -> None:
-    """Allow an app no more."""
+    """Revoke the permission of an app."""
     from fedanon.federated.deployment.node import NodeFolder
 
     NodeFolder(folder).apps.remove(sha256)

@@ -204,23 +204,23 @@ def parse_settings(settings: list[str] | None, option: str = "--set") -> dict[st
 
 Missing = Annotated[
     str | None,
-    typer.Option(help="Missing quasi-identifiers: error (default), category (a value of its own), wildcard."),
+    typer.Option(help="Missing quasi-identifiers: error (default), category (a separate value), wildcard."),
 ]
-Encoding = Annotated[str, typer.Option(help="Encoding of the file; `auto` finds it.")]
+Encoding = Annotated[str, typer.Option(help="Encoding of the file; `auto` detects it.")]
 Method = Annotated[str | None, typer.Option(help="Anonymizer; see `fedanon methods`. mondrian by default.")]
 MinimumK = Annotated[int | None, typer.Option(help="Minimum number of people (or records) sharing a published record.")]
 Requirement = Annotated[
-    str | None, typer.Option(help="What classes must keep beyond k: l=2:COLUMN,t=0.3:COLUMN; may name k itself.")
+    str | None, typer.Option(help="What classes must satisfy beyond k: l=2:COLUMN,t=0.3:COLUMN; may include k itself.")
 ]
 Settings = Annotated[list[str] | None, setting_option("method_settings")]
 Seed = Annotated[int, setting_option("seed")]
 RowKey = Annotated[
-    Path | None, typer.Option("--row-key", help="The row key of the release, where its rows are in random order.")
+    Path | None, typer.Option("--row-key", help="The row key of the release, if its rows are in random order.")
 ]
 PersonKeyFile = Annotated[
-    Path | None, typer.Option("--key", help="The key of pseudonyms and shifted dates; see `fedanon keys`.")
+    Path | None, typer.Option("--key", help="The key for pseudonyms and shifted dates; see `fedanon keys`.")
 ]
-Force = Annotated[bool, typer.Option("--force", help="Replace output files that exist; never those that are read.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace existing output files, but never files that are read.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
 
 
@@ -239,16 +239,16 @@ Header = Annotated[
     typer.Option(
         "--header/--no-header",
         rich_help_panel=TABLE,
-        help="Whether a CSV file or a sheet begins with the names of its columns; else they are called c1, c2, ...",
+        help="Whether a CSV file or a sheet begins with column names; otherwise columns are named c1, c2, ...",
     ),
 ]
 Sheet = Annotated[str | None, typer.Option(rich_help_panel=TABLE, help="The sheet of an Excel workbook.")]
-Query = Annotated[str | None, typer.Option(rich_help_panel=TABLE, help="The SELECT that gives the rows of a database.")]
+Query = Annotated[str | None, typer.Option(rich_help_panel=TABLE, help="The SELECT that reads rows from a database.")]
 View = Annotated[
     list[Path] | None,
     typer.Option(
         rich_help_panel=TABLE,
-        help="A SQL-on-FHIR view (JSON) that makes rows of FHIR resources; more views add columns by shared keys.",
+        help="A SQL-on-FHIR view (JSON) that turns resources into rows; further views are joined on shared columns.",
     ),
 ]
 
@@ -260,10 +260,10 @@ class ReadOptions:
     encoding: Encoding = "auto"
     separator_in: Annotated[
         str | None,
-        typer.Option(rich_help_panel=TABLE, help="Of the fields of a CSV file: , ; | or tab; else it is found."),
+        typer.Option(rich_help_panel=TABLE, help="Field separator of a CSV file: , ; | or tab; detected by default."),
     ] = None
     decimal_in: Annotated[
-        str | None, typer.Option(rich_help_panel=TABLE, help="Decimal mark of a CSV file: . or , (else it is found).")
+        str | None, typer.Option(rich_help_panel=TABLE, help="Decimal mark of a CSV file, . or ,; else detected.")
     ] = None
     header: Header = None
     sheet: Sheet = None
@@ -290,7 +290,7 @@ class TableSource(ReadOptions):
     ] = None
     node: Annotated[
         list[str] | None,
-        typer.Option(help="A file per node; may be repeated. Or the number of a node of a data set stored in parts."),
+        typer.Option(help="One file per node; may be repeated. Or the number of a node of a data set in parts."),
     ] = None
     schema: Annotated[Path | None, typer.Option("--schema", help="Schema of the file (TOML).")] = None
     quasi: Annotated[

@@ -17,7 +17,7 @@ def predict(
     model: Annotated[Path, typer.Argument(help="Folder of a model, as a server or `fedanon simulate` writes it.")],
     file: Annotated[Path, typer.Argument(metavar="INPUT", help="CSV file with a header line, or .parquet.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="CSV file to write; it must not exist.")],
-    schema: Annotated[Path | None, typer.Option(help="Schema of the file, where the model's folder has none.")] = None,
+    schema: Annotated[Path | None, typer.Option(help="Schema of the file, if the model's folder has none.")] = None,
     missing: options.Missing = None,
     encoding: options.Encoding = "utf-8",
     audit: AuditFile = None,
@@ -53,7 +53,7 @@ def export(
     model: Annotated[Path, typer.Argument(help="Folder of a model, as a server or `fedanon simulate` writes it.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="ONNX file to write; it must not exist.")],
 ) -> None:
-    """Write a model as ONNX, for programs that know nothing of fedanon.
+    """Write a model as ONNX, for programs that do not use fedanon.
 
     Logistic regression (lr) and the neural network (mlp); trees are a file of
     xgboost's own already. The graph takes features as fedanon encodes them: its

@@ -32,27 +32,32 @@ class PublishingSource(options.TableSource):
     force: options.Force = False
     keep_order: Annotated[
         bool,
-        typer.Option("--keep-order", rich_help_panel=FILE, help="Rows in the order of the input; else it is random."),
+        typer.Option(
+            "--keep-order",
+            rich_help_panel=FILE,
+            help="Keep the rows in the order of the input; by default the order is random.",
+        ),
     ] = False
     row_key: Annotated[
         Path | None,
         typer.Option(rich_help_panel=FILE, help="Also write which input row each row shows (JSON); keep it secret."),
     ] = None
     separator: Annotated[
-        str | None, typer.Option(rich_help_panel=FILE, help="Of the fields: , ; | or tab. That of the input else.")
+        str | None,
+        typer.Option(rich_help_panel=FILE, help="Field separator: , ; | or tab; by default that of the input."),
     ] = None
     decimal: Annotated[
-        str | None, typer.Option(rich_help_panel=FILE, help="Decimal mark: . or , (that of the input else).")
+        str | None, typer.Option(rich_help_panel=FILE, help="Decimal mark: . or , (by default that of the input).")
     ] = None
     encoding_out: Annotated[
-        str | None, typer.Option(rich_help_panel=FILE, help="Encoding of the release; that of the input else.")
+        str | None, typer.Option(rich_help_panel=FILE, help="Encoding of the release; by default that of the input.")
     ] = None
     to_table: Annotated[
         str | None,
         typer.Option(
             rich_help_panel=FILE,
             metavar="NAME",
-            help="Also write the release as this new table of the database it was read from.",
+            help="Also write the release to this new table in the database it was read from.",
         ),
     ] = None
     formula_guard: Annotated[
@@ -60,7 +65,7 @@ class PublishingSource(options.TableSource):
         typer.Option(
             "--formula-guard/--no-formula-guard",
             rich_help_panel=FILE,
-            help="An apostrophe before text that a spreadsheet would run.",
+            help="Put an apostrophe before text that a spreadsheet would execute.",
         ),
     ] = True
 

@@ -34,16 +34,16 @@ Page = Annotated[
     typer.Option("--output", "-o", help="The page (HTML), report.html by default; with --privacy also .pdf."),
 ]
 Population = Annotated[
-    Path | None, typer.Option(help="With --privacy: CSV of the people among whom an attacker looks.")
+    Path | None, typer.Option(help="With --privacy: CSV of the population among which an attacker looks.")
 ]
 Required = Annotated[
-    str | None, typer.Option(help="With --privacy: what is asked beside the manifest's claim: k=10,l=2:COLUMN.")
+    str | None, typer.Option(help="With --privacy: requirements in addition to the manifest's claim: k=10,l=2:COLUMN.")
 ]
 Privacy = Annotated[
     bool, typer.Option("--privacy", help="The risks of a released file, or of a federation (its JSON result).")
 ]
 Attacks = Annotated[
-    bool, typer.Option("--attacks/--no-attacks", help="With --privacy and --original: try the attacks.")
+    bool, typer.Option("--attacks/--no-attacks", help="With --privacy and --original: run the attacks.")
 ]
 Suite = Annotated[
     str,
@@ -54,10 +54,10 @@ Suite = Annotated[
 ]
 Fields = Annotated[
     Path | None,
-    typer.Option(help="With --privacy: TOML with texts for fields of the impact assessment, such as controller."),
+    typer.Option(help="With --privacy: TOML file with texts for fields of the impact assessment, such as controller."),
 ]
 Evidence = Annotated[
-    bool, typer.Option("--json", help="With --privacy: print the evidence as JSON; no page unless -o names one.")
+    bool, typer.Option("--json", help="With --privacy: print the evidence as JSON; write a page only with -o.")
 ]
 
 
@@ -71,7 +71,9 @@ def report(
     title: Annotated[str | None, typer.Option(help="Title of the report; that of the experiment by default.")] = None,
     privacy: Privacy = False,
     schema: Annotated[Path | None, typer.Option(help="With --privacy: schema of the original table.")] = None,
-    original: Annotated[str | None, typer.Option(help="With --privacy: the original, for attacks and truth.")] = None,
+    original: Annotated[
+        str | None, typer.Option(help="With --privacy: the original table, for attacks and truthfulness.")
+    ] = None,
     population: Population = None,
     require: Required = None,
     language: Annotated[str, typer.Option(help="With --privacy: en or pt.")] = "en",

@@ -26,11 +26,11 @@ def infer(
     reading: options.ReadOptions,
     file: Annotated[str, typer.Argument(help=options.INPUT)],
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Where to write it; else it is printed.")
+        Path | None, typer.Option("-o", "--output", help="Where to write it; printed by default.")
     ] = None,
     target: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="The column that models predict; it is published as it is."),
+        typer.Option(metavar="COLUMN", help="The column that models predict; it is published unchanged."),
     ] = None,
     force: options.Force = False,
     audit: AuditFile = None,

@@ -26,7 +26,7 @@ PANEL = "Several releases of the same people"
 StartsSeries = Annotated[
     bool,
     typer.Option(
-        "--series", rich_help_panel=PANEL, help="First release of a series: note beside the schema what it shows."
+        "--series", rich_help_panel=PANEL, help="First release of a series: record next to the schema what it shows."
     ),
 ]
 Previous = Annotated[

@@ -12,8 +12,8 @@ from fedanon.cli.output import console
 app = typer.Typer(help="The server of a federation of real machines.", no_args_is_help=True)
 
 Folder = Annotated[Path, typer.Argument(help="The server's folder.")]
-Days = Annotated[int, typer.Option(help="Days the server's certificate is in force.", min=1)]
-CaKey = Annotated[Path | None, typer.Option(help="Where the authority's key lies; by default ca.key in the folder.")]
+Days = Annotated[int, typer.Option(help="Days for which the server's certificate is valid.", min=1)]
+CaKey = Annotated[Path | None, typer.Option(help="Path of the authority's key; by default ca.key in the folder.")]
 Insecure = Annotated[
     bool, typer.Option("--insecure", help="No TLS and no keys, for trials on one machine; the result says so.")
 ]
@@ -78,8 +78,8 @@ def register(
 
 
 @app.command()
-def remove(folder: Folder, name: Annotated[str, typer.Argument(help="The name it was registered by.")]) -> None:
-    """Refuse a node, for good: its key cannot be registered again.
+def remove(folder: Folder, name: Annotated[str, typer.Argument(help="The name it was registered under.")]) -> None:
+    """Remove a node for good: its key cannot be registered again.
 
     A running server refuses it at once, also in the middle of a round, which
     goes on with the others.
@@ -98,8 +98,8 @@ def remove(folder: Folder, name: Annotated[str, typer.Argument(help="The name it
 def run(
     folder: Folder,
     insecure: Insecure = False,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the last round that was kept.")] = False,
-    restart: Annotated[bool, typer.Option("--restart", help="Begin again, and forget a run that stopped.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue after the last checkpoint.")] = False,
+    restart: Annotated[bool, typer.Option("--restart", help="Start over and discard a run that stopped.")] = False,
 ) -> None:
     """Serve one run: wait for the nodes, train, and write the result."""
     from fedanon.federated.deployment.server import Server

@@ -26,11 +26,11 @@ def simulate(
     chosen: dict[str, Any],
     k: options.MinimumK = None,
     k_local: Annotated[
-        int | None, typer.Option(help="The same within every node, where k is counted over the federation.")
+        int | None, typer.Option(help="Minimum within every node, where k is counted over the federation.")
     ] = None,
     engine: Annotated[str, typer.Option(help="local (reproducible) or ray.")] = "local",
     subgroups: Annotated[
-        str, typer.Option(help="Categorical columns, by commas; the model is also scored for each of their values.")
+        str, typer.Option(help="Categorical columns a,b,c; the model is also scored for each of their values.")
     ] = "",
     every: Annotated[
         float,
@@ -38,7 +38,7 @@ def simulate(
     ] = 0.0,
     plot: Annotated[
         Path | None,
-        typer.Option(help="Draw scores and drift over time into this file (PNG, SVG, PDF).", rich_help_panel=STREAMS),
+        typer.Option(help="Plot scores and drift over time into this file (PNG, SVG, PDF).", rich_help_panel=STREAMS),
     ] = None,
     resume: Annotated[Path | None, typer.Option(help="Folder of checkpoints; a killed run resumes from there.")] = None,
     model_out: Annotated[
@@ -48,8 +48,8 @@ def simulate(
 ) -> None:
     """Simulate a federation: every node anonymizes its own training rows, trains, and sends only arrays.
 
-    The table is an own one (INPUT with --schema, divided by --partition; or a --node FILE each), or a data set by name,
-    `adult` if none is named. The model is tested on raw rows the training never saw, and on rows recoded like the
+    The table is your own (INPUT with --schema, divided by --partition, or one --node FILE each) or a data set by name,
+    `adult` by default. The model is tested on raw rows the training never saw, and on rows recoded like the
     training rows.
 
     With --stream, nodes learn from the verified windows of gateways as time passes: `--set windows=24` is how many of

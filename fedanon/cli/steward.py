@@ -12,7 +12,7 @@ from fedanon.errors import ConfigError
 
 def app(
     project: Annotated[
-        Path, typer.Argument(help="Folder of the project; made if it is not there. It can be copied.")
+        Path, typer.Argument(help="Folder of the project, created if necessary; it can be copied.")
     ] = Path("fedanon-project"),
     port: Annotated[int, typer.Option(help="Port on this machine; a free one by default.", min=0, max=65535)] = 0,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the browser.")] = True,

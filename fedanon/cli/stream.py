@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fedanon.streams.gateway import Gateway
     from fedanon.streams.release import StreamRelease
 
-app = typer.Typer(help="Readings published as they come: a gateway, replays, and checks.", no_args_is_help=True)
+app = typer.Typer(help="Publish readings as they arrive: a gateway, replays, and checks.", no_args_is_help=True)
 
 Config = Annotated[Path, typer.Argument(help="The gateway.toml.")]
 
@@ -167,7 +167,7 @@ def _replayed(config: GatewayConfig, file: Path, seed: int) -> tuple[Table, Stre
 
 @app.command()
 def status(config: Config, as_json: options.Json = False) -> None:
-    """Show what a gateway has done, as it wrote it down last."""
+    """Show what a gateway has done so far, according to its last status file."""
     from fedanon.streams.config import GatewayConfig
     from fedanon.streams.gateway import STATUS
 

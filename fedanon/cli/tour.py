@@ -48,13 +48,15 @@ class TourSource(options.TableSource):
 def tour(
     chosen: dict[str, Any],
     k: Annotated[str, typer.Option("--k", help="Values of k.")] = "5,20",
-    seeds: Annotated[int, typer.Option(help="Runs of everything, with seeds counted from --seed.", min=1)] = 5,
-    plot: Annotated[Path | None, typer.Option(help="Where to draw AUC against k (PNG or SVG).")] = Path("tour.png"),
+    seeds: Annotated[int, typer.Option(help="Number of repetitions, with consecutive seeds from --seed.", min=1)] = 5,
+    plot: Annotated[Path | None, typer.Option(help="File for the plot of AUC against k (PNG or SVG).")] = Path(
+        "tour.png"
+    ),
     force: options.Force = False,
     audit: AuditFile = None,
     as_json: options.Json = False,
 ) -> None:
-    """Federate Adult over ten nodes and RAND HIE over its six sites, with every method of the thesis; or an own table.
+    """Federate Adult over ten nodes and RAND HIE over its six sites, with all methods of the thesis; or your own table.
 
     Every node anonymizes its own training rows; logistic regression and XGBoost are tested on raw rows.
     """

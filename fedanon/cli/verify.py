@@ -23,13 +23,14 @@ if TYPE_CHECKING:
 def verify(
     reading: options.ReadOptions,
     manifest: Annotated[Path, typer.Argument(help="The manifest (RELEASE.manifest.json), or the released file.")],
-    release: Annotated[Path | None, typer.Option(help="The released file, if it does not lie beside.")] = None,
+    release: Annotated[Path | None, typer.Option(help="The released file, if it is not next to the manifest.")] = None,
     schema: Annotated[Path | None, typer.Option(help="Schema of the original table, to compare its hash.")] = None,
     original: Annotated[
-        str | None, typer.Option(help="The original, a file or a database: people, data hash and truth.")
+        str | None,
+        typer.Option(help="The original, a file or a database: adds checks of people, data hash and truthfulness."),
     ] = None,
     rebuild: Annotated[
-        bool, typer.Option("--rebuild", help="Make the release again from --original and compare its rows, or bytes.")
+        bool, typer.Option("--rebuild", help="Make the release again from --original and compare its rows or bytes.")
     ] = False,
     row_key: options.RowKey = None,
     key: options.PersonKeyFile = None,
@@ -39,8 +40,8 @@ def verify(
 ) -> None:
     """Verify a release by its manifest: hashes, sizes and every claim; exit code 4 if any check fails.
 
-    The schema is taken from the manifest. What cannot be told from the file (people without --original, k over a
-    federation) is left open and said so.
+    The schema is taken from the manifest. What the file alone cannot show (people without --original, k over a
+    federation) is reported as open.
     """
     from fedanon.data.schema import Schema
     from fedanon.io.person_key import read_person_key

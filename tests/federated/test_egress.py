@@ -14,16 +14,12 @@ from numpy.typing import NDArray
 from fedanon.data.readers import read_table
 from fedanon.data.schema import Schema
 from fedanon.data.table import Table
-from fedanon.errors import ConfigError, DataError, InfeasibleError, RefusedError
+from fedanon.errors import DataError
 from fedanon.federated import wire
-from fedanon.federated.deployment.config import NodeConfig
 from fedanon.federated.deployment.node import NodeFolder
 from fedanon.federated.deployment.serving import result
-from fedanon.federated.policy import NodePolicy
 from fedanon.federated.server import FederatedRun
 from fedanon.io.audit import read_chain
-from fedanon.joint.axes import bin_rows
-from fedanon.joint.methods.mondrian import FederatedMondrian
 from fedanon.learning.dp_training import read_note
 from fedanon.learning.egress_ledger import EgressLedger
 from fedanon.learning.strategies import make_model
@@ -37,20 +33,15 @@ from tests.federated.hostile_server import (
     TEMPLATE,
     WIDTH,
     HostileServer,
-    count_among,
     grid_of,
     make_node,
     n_recovered,
     read_many_people,
     read_one_person,
-    read_quasi_identifiers,
     read_training_rows,
-    sums_of,
     write_clinic,
 )
 from tests.federated.test_wire import sightings
-
-JOINT = {"method": "federated_mondrian"}
 
 
 def table_of(node: NodeFolder) -> Table:
@@ -132,103 +123,6 @@ def test_private_scores_are_given_once_per_round_and_never_in_single_numbers(tmp
     assert kinds(server) == {"evaluations"}
     assert set(wire.read_metrics(first)) == {"histogram", "num-examples"}
     assert wire.read_metrics(first) != wire.read_metrics(second), "noise is drawn anew"
-
-
-# ---- S2: counts ----------------------------------------------------------------------------------
-
-
-def test_counts_read_the_quasi_identifiers_of_an_open_node_only(tmp_path: Path) -> None:
-    table = write_clinic(tmp_path)
-    server = HostileServer(make_node(tmp_path, table=table, **OPEN))
-    server.start(replace(TEMPLATE, **JOINT, method_settings={"k": 5}))
-    found = read_quasi_identifiers(server.count, table_of(server.node).schema)
-    assert sum(found.values()) == 240, "every training row"
-    assert set(found) <= {tuple(row) for row in bin_rows(table_of(server.node)).tolist()}
-    assert server.asked == 5
-
-
-def test_exact_sums_show_the_rows_of_all_nodes_so_a_default_node_asks_for_noise(tmp_path: Path) -> None:
-    """Masks hide whose rows they are, not which combinations of values there are."""
-    settings = replace(TEMPLATE, **JOINT, method_settings={"k": 10, "k_local": 5, "counts": "secure"})
-    for name, policy in (("exact", {"counts": "secure"}), ("default", {})):
-        servers, rows = [], set()
-        for number in range(3):
-            folder = tmp_path / f"{name}{number}"
-            folder.mkdir()
-            table = write_clinic(folder, seed=number)
-            servers.append(HostileServer(make_node(folder, table=table, number=number, peer_keys="", **policy)))
-            servers[-1].start(settings)
-            rows |= {tuple(row) for row in bin_rows(table_of(servers[-1].node)).tolist()}
-        found = read_quasi_identifiers(sums_of(servers), table_of(servers[0].node).schema) if policy else {}
-        assert sum(found.values()) == (3 * 240 if policy else 0)
-        assert set(found) <= rows
-    assert servers[0].ask(wire.JOIN) is None
-    assert kinds(servers[0]) == {"counts"}
-
-
-@pytest.mark.parametrize(
-    ("method_settings", "kind"),
-    [
-        ({"k": 10}, "k"),
-        ({"k": 10, "k_local": 5}, "counts"),
-        ({"k": 10, "k_local": 5, "counts": "threshold"}, "counts"),
-        ({"k": 10, "k_local": 5, "counts": "secure"}, "counts"),
-        ({"k": 10, "k_local": 5, "counts": "dp"}, "counts"),
-        ({"k": 10, "k_local": 5, "counts": "secure_dp", "epsilon": 5}, "counts"),
-        ({"k": 10, "k_local": 5, "counts": "secure_dp", "randomness": "seeded"}, "counts"),
-        ({"k": 10, "k_local": 2, "counts": "secure_dp"}, "k"),
-    ],
-)
-def test_a_default_node_counts_only_behind_masks_and_noise(
-    tmp_path: Path, method_settings: dict[str, Any], kind: str
-) -> None:
-    server = HostileServer(make_node(tmp_path, table=write_clinic(tmp_path)))
-    server.start(replace(TEMPLATE, **JOINT, method_settings=method_settings))
-    assert server.ask(wire.JOIN) is None
-    assert read_quasi_identifiers(server.count, table_of(server.node).schema) == {}
-    assert kinds(server) == {kind}
-
-
-@pytest.mark.parametrize(
-    ("policy", "accomplices", "kind"),
-    [
-        ({"peer_keys": ""}, 0, "peers"),
-        ({}, 5, "peers"),
-        ({"peer_keys": ""}, 1, "peers"),
-        ({"peer_keys": ""}, 2, ""),
-    ],
-)
-def test_counts_are_summed_with_enough_nodes_that_are_known(
-    tmp_path: Path, policy: dict[str, Any], accomplices: int, kind: str
-) -> None:
-    server = HostileServer(make_node(tmp_path, table=write_clinic(tmp_path), **policy))
-    server.start(replace(TEMPLATE, **JOINT, method_settings={"k": 10, "k_local": 5, "counts": "secure_dp"}))
-    reply = count_among(server, table_of(server.node).schema, accomplices)
-    assert (reply is None) == bool(kind)
-    assert kinds(server) == ({kind} if kind else set())
-
-
-def test_a_server_cannot_make_noise_small_by_asking_for_many_honest_nodes() -> None:
-    def check(honest: int) -> None:
-        method = FederatedMondrian(k=10, k_local=5, counts="secure_dp", honest=honest)
-        NodePolicy().check_peers(method, 5)
-
-    check(0)
-    check(3)
-    with pytest.raises(RefusedError, match="1000 honest nodes; there are 5"):
-        check(1000)
-
-
-def test_noisy_counts_are_paid_for_over_all_runs(tmp_path: Path) -> None:
-    """Every run would draw its noise anew."""
-    node = make_node(tmp_path, table=write_clinic(tmp_path), max_releases=9, peer_keys="", count_epsilon=2.0)
-    server, answered = HostileServer(node), 0
-    for _ in range(4):
-        chosen = {"k": 10, "k_local": 5, "counts": "secure_dp", "epsilon": 0.7}
-        server.start(replace(TEMPLATE, **JOINT, method_settings=chosen))
-        answered += count_among(server, table_of(node).schema, 2) is not None
-    assert kinds(server) == {"budget"}
-    assert answered == 2
 
 
 # ---- S3: settings --------------------------------------------------------------------------------
@@ -433,18 +327,6 @@ def test_an_honest_run_by_the_templates_trains_and_says_what_it_was_scored_on(
     assert all(facts.n_test == 60 for facts in outcome.facts.values())
 
 
-def test_an_honest_joint_run_by_default_policies(tmp_path: Path) -> None:
-    chosen = {"k": 15, "k_local": 5, "counts": "secure_dp", "epsilon": 1.0}
-    run = replace(TEMPLATE, **JOINT, method_settings=chosen, rounds=2, evaluate_every=2)
-    nodes = nodes_of(tmp_path, 3, rows=1500)
-    outcome = FederatedRun(grid_of(nodes, run), run).run()
-    assert outcome.rejected == outcome.unresponsive == []
-    assert all(facts.measures["k_reached"] >= 5 for facts in outcome.facts.values())
-    assert EgressLedger(nodes[0].folder / "egress.json").read().count_epsilon == 1.0
-    with pytest.raises(InfeasibleError, match="0 of 3 nodes are left"):
-        FederatedRun(grid_of(nodes, run, run_id=2), run).run()
-
-
 # ---- the log -------------------------------------------------------------------------------------
 
 
@@ -490,35 +372,3 @@ def test_a_damaged_ledger_closes_the_door(tmp_path: Path) -> None:
     assert kinds(server) == {"data"}
     with pytest.raises(DataError, match=r"egress\.json of what this node has answered is damaged"):
         EgressLedger(server.node.folder / "egress.json").read()
-
-
-# ---- the policy ----------------------------------------------------------------------------------
-
-
-def test_the_file_of_a_new_node_says_what_every_line_means_and_is_read_back(tmp_path: Path) -> None:
-    node = make_node(tmp_path, min_k=7)
-    text = (node.folder / "node.toml").read_text(encoding="utf-8")
-    assert NodeConfig.read(node.folder) == node.config
-    assert text.count("\n# ") >= len(NodeConfig.__dataclass_fields__)
-    assert NodePolicy.from_config(node.config.for_flower(node.folder)) == NodePolicy(min_k=7)
-    assert (node.folder / "split.key").stat().st_mode & 0o777 == 0o600
-
-
-@pytest.mark.parametrize(
-    ("policy", "message"),
-    [
-        ({"methods": "mondrain"}, "Unknown methods in the policy: mondrain"),
-        ({"methods": "mondrian:five"}, "must be followed by a whole number"),
-        ({"counts": ""}, "must name rules"),
-        ({"counts": "open"}, "Unknown rules for counts"),
-        ({"require": "l=2"}, "must say what it is about"),
-        ({"min_test_share": 0.6}, "is larger than its 'max_test_share'"),
-        ({"scores": "private", "split": "run"}, "Private scores need split = 'secret'"),
-        ({"scores": "private", "max_epsilon": 1.0}, "may not be larger than its 'max_epsilon'"),
-        ({"scores": "all"}, "'scores' parameter"),
-        ({"min_test": 0}, "'min_test' parameter"),
-    ],
-)
-def test_a_policy_that_cannot_be_is_told(policy: dict[str, Any], message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        NodeConfig(**policy)

@@ -23,7 +23,8 @@ from fedanon.joint.queries import leaf_count_query
 from fedanon.joint.regions import GrowingRegions
 from fedanon.learning.egress_ledger import EgressLedger
 from tests.federated.hostile_server import TEMPLATE, WIDTH, HostileServer, grid_of, make_node, write_clinic
-from tests.federated.test_egress import JOINT, kinds, table_of
+from tests.federated.test_egress import kinds, table_of
+from tests.federated.test_egress_counts import JOINT
 
 MODEL = [np.zeros(WIDTH), np.zeros(1)]
 JOINT_SETTINGS = {"k": 10, "k_local": 5, "counts": "secure_dp"}

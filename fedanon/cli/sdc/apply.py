@@ -42,16 +42,23 @@ Keys = Annotated[
     typer.Option("--keys", help="Key columns a,b,c: what an attacker may know; the quasi-identifiers by default."),
 ]
 Numbers = Annotated[
-    str | None, typer.Option("--numbers", help="Numeric columns a,b,c to mask, which are no keys; those steps name.")
+    str | None,
+    typer.Option(
+        "--numbers", help="Numeric columns a,b,c to mask, which are not keys; by default those named in steps."
+    ),
 ]
 Categories = Annotated[
-    str | None, typer.Option("--pram", help="Categorical columns a,b,c to randomize, which are no keys; as --numbers.")
+    str | None, typer.Option("--pram", help="Categorical columns a,b,c to randomize, which are not keys; as --numbers.")
 ]
 Plot = Annotated[
     Path | None,
-    typer.Option("--plot", help="Draw originals against released numbers (PNG or SVG). It shows originals: keep it."),
+    typer.Option(
+        "--plot", help="Plot original against released numbers (PNG or SVG). It shows originals: do not share it."
+    ),
 ]
-Metrics = Annotated[str | None, typer.Option(help="Also measure a,b,c; risks before and after (docs, sdc_metrics).")]
+Metrics = Annotated[
+    str | None, typer.Option(help="Also compute metrics a,b,c, before and after (see sdc_metrics in the docs).")
+]
 
 
 @takes_publishing_source

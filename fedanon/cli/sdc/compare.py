@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 Columns = Annotated[
     str | None,
     typer.Option(
-        "--columns", help="Columns a,b,c to mask, all numeric or all categorical; the numeric quasi-identifiers else."
+        "--columns",
+        help="Columns a,b,c to mask, all numeric or all categorical; by default the numeric quasi-identifiers.",
     ),
 ]
 Methods = Annotated[
@@ -49,16 +50,18 @@ Given = Annotated[
     typer.Option("--given", help="Columns a,b,c that stay and explain the others in models such as egadp; or anova."),
 ]
 Complete = Annotated[bool, typer.Option("--complete", help="Skip rows that lack one of the columns.")]
-Sample = Annotated[int, typer.Option(help="Compare on this many randomly drawn rows; 0 takes all.", min=0)]
+Sample = Annotated[int, typer.Option(help="Compare on this many randomly drawn rows; 0 means all.", min=0)]
 RiskMetric = Annotated[
     str | None,
-    typer.Option("--risk", metavar="METRIC", help="Metric of risk; dld, or linkage_expected_share of categories."),
+    typer.Option(
+        "--risk", metavar="METRIC", help="Risk metric; dld by default, linkage_expected_share for categories."
+    ),
 ]
 LossMetric = Annotated[
     str | None,
-    typer.Option("--loss", metavar="METRIC", help="Metric of loss; il2, or conditional_entropy of categories."),
+    typer.Option("--loss", metavar="METRIC", help="Loss metric; il2 by default, conditional_entropy for categories."),
 ]
-Plot = Annotated[Path | None, typer.Option("--plot", help="Also draw risk against loss into this file (PNG or SVG).")]
+Plot = Annotated[Path | None, typer.Option("--plot", help="Also plot risk against loss into this file (PNG or SVG).")]
 
 
 @options.takes_table_source

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 @takes_publishing_source
 def impute(
     source: PublishingSource,
-    columns: Annotated[str, typer.Option("--columns", help="Numeric columns a,b,c to draw anew.")] = "",
+    columns: Annotated[str, typer.Option("--columns", help="Numeric columns a,b,c to redraw.")] = "",
     given: Annotated[
-        str, typer.Option("--given", help="Columns that stay and explain them; all other numbers else.")
+        str, typer.Option("--given", help="Columns that stay and explain them; by default all other numeric columns.")
     ] = "",
     copies: Annotated[int, typer.Option(help="Number of copies.", min=2)] = 5,
     seed: options.Seed = 0,

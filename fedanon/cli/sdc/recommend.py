@@ -40,7 +40,7 @@ From = Annotated[
 ]
 Limit = Annotated[
     float,
-    typer.Option(help="Highest acceptable risk for least loss and best compromise; the literature has 0.5.", min=0),
+    typer.Option(help="Highest acceptable risk for least loss and best compromise; the literature uses 0.5.", min=0),
 ]
 #: one record in ten; Morais 2022 accepts 0.5, at which every other record may be found
 DEFAULT_LIMIT = 0.1

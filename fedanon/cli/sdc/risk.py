@@ -30,14 +30,16 @@ def risk(
     max_size: Annotated[
         int | None,
         typer.Option(
-            "--max-size", help="Size of the largest sample unique SUDA looks for; any size by default.", min=1
+            "--max-size", help="Size of the largest sample unique that SUDA looks for; unlimited by default.", min=1
         ),
     ] = None,
     fraction: Annotated[
         float, typer.Option(help="Share of the population that is in the table, for DIS-SUDA.", min=1e-9, max=1.0)
     ] = 0.01,
-    threshold: Annotated[float, typer.Option(help="Count the records with an individual risk above.", min=0)] = 0.1,
-    most_listed: Annotated[int, typer.Option("--list", help="List as many of them, by row number.", min=0)] = 0,
+    threshold: Annotated[
+        float, typer.Option(help="Count the records with an individual risk above this.", min=0)
+    ] = 0.1,
+    most_listed: Annotated[int, typer.Option("--list", help="List this many of them, by row number.", min=0)] = 0,
     original: Annotated[
         str | None, typer.Option(help="Of a release: the original table, for its risk and the sampling weights.")
     ] = None,

@@ -27,7 +27,7 @@ DEFAULT_SHARE = 0.05
 class TopBottomCoding(Perturbative):
     """Replaces numbers beyond a top or bottom threshold by the threshold, or by their own mean.
 
-    A threshold is a value, or the quantile that leaves a share of the records beyond it (seed 004, section 4.1).
+    A threshold is a value, or the quantile that leaves a share of the records beyond it (Morais 2022, section 4.1).
     Missing values, and intervals that an earlier step left, stay as they are.
     """
 

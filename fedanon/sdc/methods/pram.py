@@ -34,7 +34,7 @@ class Pram(KeyMethod):
     """Draws each record's category from the row of a transition matrix that belongs to it.
 
     The matrix of one column comes from a CSV file (:func:`read_transition`), or has ``keep`` on its diagonal and the
-    rest spread evenly over the categories that occur (seed 004, eq. 4.1). Missing values and suppressed cells stay.
+    rest spread evenly over the categories that occur (Morais 2022, eq. 4.1). Missing values and suppressed cells stay.
     Whoever knows the matrix can estimate the original counts; ``invariant_pram`` keeps them.
     """
 
@@ -82,7 +82,7 @@ class InvariantPram(KeyMethod):
     """PRAM whose matrix is made from the data, so that the expected count of every category is kept.
 
     The diagonal of P is drawn from U(pd, 1); Q inverts P by Bayes' rule; alpha PQ + (1 - alpha) I is applied, within
-    each stratum separately if ``strata`` names a column (seed 004; sdcMicro's ``pram``). Joint counts of several
+    each stratum separately if ``strata`` names a column (Morais 2022; sdcMicro's ``pram``). Joint counts of several
     columns are not kept.
     """
 

@@ -30,8 +30,8 @@ Distances = Callable[[int], FloatArray]
 class SemanticRecoding(KeyMethod):
     """Gives the rarest key combination the values of the closest one until k people share each; values change.
 
-    Closeness is the sum over the keys of the distance in their taxonomy or range (Navarro-Arribas & Torra; seed 004).
-    k-anonymity is claimed and verified if all quasi-identifiers are keys.
+    Closeness is the sum over the keys of the distance in their taxonomy or range (Navarro-Arribas & Torra; Morais
+    2022). k-anonymity is claimed and verified if all quasi-identifiers are keys.
     """
 
     name = "semantic_recoding"
@@ -64,7 +64,7 @@ def merge_rare(people: FloatArray, k: int, distances: Distances) -> IntArray:
     """Return the combination whose values each combination takes.
 
     The rarest combination with fewer than k people takes the values of its nearest one, and among equally near ones of
-    the rarest (Navarro-Arribas & Torra; seed 004, section 4.2.1), until all that are left have k people. Ties are
+    the rarest (Navarro-Arribas & Torra; Morais 2022, section 4.2.1), until all that are left have k people. Ties are
     broken by number.
     """
     weight = people.astype(np.float64)

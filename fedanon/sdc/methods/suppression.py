@@ -123,12 +123,13 @@ class LocalSuppression(KeyMethod):
 @ANONYMIZERS.register("threshold_suppression")
 @dataclass(frozen=True, kw_only=True)
 class ThresholdSuppression(KeyMethod):
-    """Suppresses one key of every record whose risk exceeds a threshold (seed 004; sdcMicro's ``localSupp``).
+    """Suppresses one key of every record whose risk exceeds a threshold (Morais 2022; sdcMicro's ``localSupp``).
 
     The risk is that of Benedetti and Franconi with '*' and missing keys agreeing with any value, as in sdcMicro, or 1/F
-    (seed 004, eq. 3.6), where F counts the people whose keys agree with the record's, in the population if the schema
-    names a weight. Without weights both are one over the number of records that agree. All quasi-identifiers are keys.
-    The suppressed key is the column named, or the one with the most values. The risk is not computed again afterwards.
+    (Morais 2022, eq. 3.6), where F counts the people whose keys agree with the record's, in the population if the
+    schema names a weight. Without weights both are one over the number of records that agree. All quasi-identifiers
+    are keys. The suppressed key is the column named, or the one with the most values. The risk is not computed again
+    afterwards.
     """
 
     name = "threshold_suppression"
