@@ -57,8 +57,12 @@ def main(arguments: list[str]) -> int:
     started = time.monotonic()
     # one more than cores, since pages with a deployment mostly wait
     jobs = int(os.environ.get("DOCS_JOBS", (os.cpu_count() or 1) + 1))
+    # Ray gives up if its daemons do not start within 30 seconds, so its pages have the machine to themselves
+    alone = [page for page in pages if _holds(page, r"--engine ray")]
     with ThreadPoolExecutor(jobs) as pool:
-        runs = [run for queue in pool.map(_run_queue, queues_of(pages)) for run in queue]
+        together = queues_of([page for page in pages if page not in alone])
+        runs = [run for queue in pool.map(_run_queue, together) for run in queue]
+    runs += _run_queue(alone)
     for run in runs:
         print(
             f"{run.seconds:6.1f} s  {run.cpu:6.1f} s of CPU  {run.ran:3} run  {len(run.skipped):2} not  {run.page.relative_to(ROOT)}"
@@ -83,12 +87,13 @@ def all_pages() -> list[Path]:
 
 def queues_of(pages: list[Path]) -> list[list[Path]]:
     """Pages to run one after another: those that start a server, which share its port, then each other one by itself."""
-    serving = [page for page in pages if any(_serves(block) for block in blocks_of(page))]
+    serving = [page for page in pages if _holds(page, r"^fedanon server run")]
     return [*([serving] if serving else []), *([page] for page in pages if page not in serving)]
 
 
-def _serves(block: Block) -> bool:
-    return not block.reason and bool(re.search(r"^fedanon server run", block.code, re.MULTILINE))
+def _holds(page: Path, command: str) -> bool:
+    """Whether a block of the page that is run holds a command."""
+    return any(not block.reason and re.search(command, block.code, re.MULTILINE) for block in blocks_of(page))
 
 
 def _run_queue(queue: list[Path]) -> list[PageRun]:
