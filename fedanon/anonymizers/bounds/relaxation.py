@@ -15,7 +15,7 @@ So the bound is computed from y and S alone, whenever the search for them is sto
 **Search.** Alternating directions (ADMM with three blocks and a second step in y: Sun, Toh & Yang 2015). Rows and
 columns are scaled by a power of :math:`t_i`, what the k-th nearest record costs: with :math:`t_i^{-1/4}` the entries of
 Z and of its prices have one ratio in dense and in sparse regions, so that one step size suits all; a little more is
-quicker.
+quicker. Short steps are quick at first and slow in the end, so they grow.
 
 **Blocks.** Each step takes the eigenvectors of S. Where there are many records, S is zero outside blocks of near ones:
 their part of Z alone has to be semidefinite. That is a weaker bound, and as valid.
@@ -33,12 +33,14 @@ from fedanon.anonymizers.bounds.generation import Listener
 from fedanon.types import FloatArray, IndexArray
 
 #: power of the scale, step size, and how far the multipliers follow; chosen on tables that no result is reported of
-#: (breast cancer of scikit-learn; Student's t, log-normal)
+#: (breast cancer and diabetes of scikit-learn; Student's t, log-normal)
 POWER, STEP, FOLLOW = -0.3, 0.06, 1.6
 #: records of one block; records per block where there are more; records for which matrices of all pairs are made at all
 WHOLE, BLOCK, MOST = 1200, 600, 5000
 #: steps between two looks at the bound; the search ends when so many looks have raised it by less than this share
 LOOK, PATIENCE, RISE = 5, 12, 2e-4
+#: after a few looks, steps grow so much where the bound rose by less than this share, to so many times the first
+FIRST, GROWTH, SLOW, LONGEST = 5, 1.5, 4e-3, 20.0
 #: no record's scale is below this share of the mean one, so that equal records do no harm
 LEAST_SCALE = 1e-3
 #: what rounding may have added to sums, as a share of the terms
@@ -64,13 +66,15 @@ def relax(
     state = _State.begin(points[order], k, slices)
     if state is None:
         return 0.0
-    bounds = [state.bound()]
+    bounds, longest = [state.bound()], LONGEST * state.size
     while listen(max(bounds)) and time.perf_counter() < deadline:
         for _ in range(LOOK):
             state.step()
             if time.perf_counter() > deadline:
                 break
         bounds.append(state.bound())
+        if len(bounds) > FIRST and max(bounds) <= (1 + SLOW) * max(bounds[:-1]):
+            state.size = min(GROWTH * state.size, longest)
         if len(bounds) > PATIENCE and max(bounds) <= (1 + RISE) * max(bounds[:-PATIENCE]):
             break
     return max(bounds)
