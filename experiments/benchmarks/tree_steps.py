@@ -5,7 +5,8 @@
 Four fifths of adult.data are dealt to ten nodes, each of which anonymizes its rows by k-member with guide="target";
 trees learn from original rows or from likely values of the releases and are scored on the last fifth. The splits are
 not those of the experiments. `experiments/guided_fast_trees.toml` takes the pair with the highest mean AUC from
-anonymized rows. Prints a table in Markdown and writes experiments/results/tree_steps.json.
+anonymized rows to four digits, and of equal ones that of shallower trees. Prints a table in Markdown and writes
+experiments/results/tree_steps.json.
 """
 
 from __future__ import annotations
