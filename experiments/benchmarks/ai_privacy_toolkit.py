@@ -111,6 +111,7 @@ def show(found: list[dict[str, Any]]) -> None:
     """Print the means, and how far guided k-member is ahead."""
     print("| data | model | seeds | raw | k | guided k-member | ai-privacy-toolkit | ahead by |")
     print("|---|---|---|---|---|---|---|---|")
+    intervals = []
     for dataset, name in sorted({(one["dataset"], one["model"]) for one in found}):
         runs = [one for one in found if (one["dataset"], one["model"]) == (dataset, name)]
         raw = np.mean([one["auc"] for one in runs if one["way"] == "raw"])
@@ -122,9 +123,15 @@ def show(found: list[dict[str, Any]]) -> None:
             ahead = np.array([ours[seed] - theirs[seed] for seed in ours])
             half = student_t.ppf(0.975, len(ahead) - 1) * ahead.std(ddof=1) / np.sqrt(len(ahead))
             means = f"{np.mean([*ours.values()]):.4f} | {np.mean([*theirs.values()]):.4f}"
+            intervals.append((ahead.mean() - half, ahead.mean(), ahead.mean() + half))
             by = f"{ahead.mean():+.4f} ± {half:.4f}"
             line = f"| {dataset} | {name} | {len(ahead)} | {raw:.4f} | {k} | {means} | {by} |"
             print(line.replace("| 0.", "| .").replace("+0.", "+.").replace("-0.", "-.").replace("± 0.", "± ."))
+    low, mean, high = np.transpose(intervals)
+    ahead_in, surely = (mean > 0).sum(), (low > 0).sum()
+    behind_in, surely_behind = (mean < 0).sum(), (high < 0).sum()
+    print(f"\nGuided k-member is ahead in {ahead_in} of {len(mean)} cases, in {surely} by more than the interval.")
+    print(f"It is behind in {behind_in}, in {surely_behind} by more than the interval.")
 
 
 def main() -> None:
