@@ -35,8 +35,9 @@ MEANS = "Class means are published, for the least squared error; objective=ncp p
 MILD = 0.12
 #: shares of the budget where runs are joined: all independent runs, each milder run, each joining
 INDEPENDENT, MILDER, JOINING = 0.55, (0.15, 0.15), 0.05
-#: shares of the time where classes are priced: independent runs, and pricing beside them; joining; a milder run
-SEARCHING, JOINING_PRICED, POLISHING = 0.5, 0.2, 0.08
+#: shares of the time where classes are priced: independent runs, and pricing beside them; joining again with the priced
+#: classes, after the runs alone; a milder run
+SEARCHING, JOINING_PRICED, POLISHING = 0.5, 0.15, 0.08
 
 
 @ANONYMIZERS.register("anneal")
@@ -137,10 +138,10 @@ class Anneal(GuidedAnonymizer):
         for share in MILDER:
             if runs[-1].stopped:
                 return _best_of(runs), runs
-            problem = replace(problem, start=self._join(problem, runs, JOINING))
+            problem = replace(problem, start=self._join(problem, runs))
             runs.append(self._polish(problem, rng, prepared, used, share))
             used += share
-        return self._join(problem, runs, JOINING), runs
+        return self._join(problem, runs), runs
 
     def _joined_with_priced(self, problem: Problem, rng: Rng, prepared: float) -> tuple[IntArray, list[SearchRun]]:
         """Independent runs joined with classes that column generation prices low meanwhile; rules are not priced."""
@@ -152,22 +153,31 @@ class Anneal(GuidedAnonymizer):
             pricing.stop()
             return _best_of(runs), runs
         priced = pricing.classes(min(found.cost for found in runs))
-        problem = replace(problem, start=self._join(problem, runs, JOINING_PRICED, priced))
-        runs.append(self._polish(problem, rng, prepared, SEARCHING + JOINING_PRICED, POLISHING))
-        return self._join(problem, runs, JOINING_PRICED, priced), runs
+        problem = replace(problem, start=self._join(problem, runs, priced))
+        runs.append(self._polish(problem, rng, prepared, SEARCHING + JOINING + JOINING_PRICED, POLISHING))
+        return self._join(problem, runs, priced), runs
 
     def _polish(self, problem: Problem, rng: Rng, prepared: float, used: float, share: float) -> SearchRun:
         """A milder run, which must not leave the neighborhood of its start."""
         with progress.part(used, used + share):
             return run(problem, self._pace(problem, share, prepared), self._cooling()._replace(hot=MILD), rng)
 
-    def _join(
-        self, problem: Problem, runs: list[SearchRun], share: float, priced: PricedClasses | None = None
-    ) -> IntArray:
-        """The best partition from the classes of all runs and the priced; that of the best run if time is short."""
-        seconds = None if self.iterations is not None else share * self.seconds
-        joined = recombine(problem, [found.labels for found in runs], seconds, *(priced or ()))
-        return _best_of(runs) if joined is None else joined
+    def _join(self, problem: Problem, runs: list[SearchRun], priced: PricedClasses | None = None) -> IntArray:
+        """The best partition from the classes of all runs and the priced; that of the best run if time is short.
+
+        The runs are joined alone first: with the priced classes the integer program is much larger, and where it finds
+        nothing in its time, what joining the runs gained must not be lost.
+        """
+        found = [one.labels for one in runs]
+        joined = recombine(problem, found, self._joining_time(JOINING))
+        best = _best_of(runs) if joined is None else joined
+        if priced is None:
+            return best
+        joined = recombine(problem, [*found, best], self._joining_time(JOINING_PRICED), *priced)
+        return best if joined is None else joined
+
+    def _joining_time(self, share: float) -> float | None:
+        return None if self.iterations is not None else share * self.seconds
 
     def _runs(self, problem: Problem, rng: Rng, prepared: float, share: float) -> list[SearchRun]:
         """Independent runs from the same start, until one is stopped."""
