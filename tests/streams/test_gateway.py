@@ -397,6 +397,6 @@ def test_a_broker_that_is_not_there_is_said(tmp_path: Path, caplog: pytest.LogCa
         stop.set()
 
     threading.Thread(target=stop_when_said).start()
-    with caplog.at_level(logging.WARNING):
+    with caplog.at_level(logging.WARNING, logger="fedanon"):
         run_gateway(GatewayConfig.read(path), stop)
     assert message in caplog.text
