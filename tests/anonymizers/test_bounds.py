@@ -20,6 +20,7 @@ from fedanon.anonymizers.bounds.bound import Bound, _boxes, _squared_errors, low
 from fedanon.anonymizers.bounds.cuts import tighten
 from fedanon.anonymizers.bounds.generation import generate
 from fedanon.anonymizers.bounds.relaxation import MOST, cut_blocks, project, relax
+from fedanon.anonymizers.bounds.rounding import Rounding
 from fedanon.anonymizers.bounds.sse import SquaredErrors
 from fedanon.anonymizers.microaggregation.base import standardized
 from fedanon.anonymizers.microaggregation.mdav import Mdav
@@ -294,6 +295,64 @@ def test_a_client_of_the_thesis_is_near_its_bound():
     """The smallest boxes alone prove .0594 at k = 5, where `anneal` loses some .092."""
     pricing, unit = _boxes(load("adult_thesis", node=0), 5, np.inf)
     assert 0.0855 <= generate(pricing, np.inf, passes=12).bound * unit <= 0.0925
+
+
+def priced(values, k):
+    """Prices, penalties and classes of some points, found in a few passes."""
+    pricing = SquaredErrors(values, k)
+    return Rounding(pricing, tighten(generate(pricing, np.inf, passes=6), np.inf, lambda _: True, passes=3), 1.0)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(2, 4), st.integers(0, 40), st.integers(0, 10**6))
+def test_rounded_prices_are_a_partition_between_the_bound_and_the_start(k, more, seed):
+    n = 2 * k + more
+    values = np.random.default_rng(seed).normal(size=(n, 2)).round(1)
+    start = np.arange(n, dtype=np.int32) // k
+    start[start == n // k] -= 1
+    rounding = priced(values, k)
+    dived = rounding.dive()
+    assert dived is None or k <= np.bincount(dived).min() <= np.bincount(dived).max() < 2 * k
+    improved, stopped = rounding.improve(start, np.random.default_rng(0), None)
+    assert not stopped
+    assert k <= np.bincount(improved).min() <= np.bincount(improved).max() < 2 * k
+    cost = sum(squared_error(values)(np.flatnonzero(improved == group)) for group in range(improved.max() + 1))
+    assert cost == pytest.approx(rounding.cost(improved))
+    assert rounding.found.bound <= cost * (1 + 1e-9) + 1e-12
+    assert cost <= rounding.cost(start) * (1 + 1e-9)
+
+
+def test_rounded_prices_are_the_optimum_of_groups_far_apart():
+    rng = np.random.default_rng(0)
+    values = np.repeat(100 * np.arange(12.0), 3)[:, None] + rng.normal(size=(36, 1))
+    order = rng.permutation(36)
+    wrong = np.repeat(np.arange(12, dtype=np.int32), 3)  # of records in another order: nearly all classes are wrong
+    rounding = priced(values[order], 3)
+    best = sum(squared_error(values)(range(first, first + 3)) for first in range(0, 36, 3))
+    assert rounding.cost(rounding.dive()) == pytest.approx(best)
+    improved, _ = rounding.improve(wrong, rng, None)
+    assert rounding.cost(improved) == pytest.approx(best)
+
+
+def test_a_watcher_stops_the_improvement_of_regions():
+    values = np.random.default_rng(1).normal(size=(200, 3))
+    start = np.arange(200, dtype=np.int32) // 4
+    with progress.watching(progress.stop):
+        improved, stopped = priced(values, 4).improve(start, np.random.default_rng(0), None)
+    assert stopped
+    assert np.bincount(improved).min() >= 4
+
+
+@pytest.mark.slow
+@pytest.mark.needs_data
+@pytest.mark.parametrize(
+    ("name", "k", "most"), [("tarragona", 3, 14.4702), ("census", 3, 4.6752), ("census", 4, 6.0567)]
+)
+def test_rounding_loses_less_than_an_independent_search(name, k, most):
+    """The losses are those of column generation and one integer program (experiments/published)."""
+    table = load(name)
+    method = Anneal(k=k, objective="sse", iterations=20_000_000, restarts=4, recombine=True, pricing=True)
+    assert il(table, method.anonymize(table, rng=0)) <= most
 
 
 def test_values_are_standardized():

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -22,10 +22,7 @@ from fedanon.errors import ConfigError
 from fedanon.fields import parameter
 from fedanon.privacy.models.k_anonymity import KAnonymity
 from fedanon.release.recoding import NearestGroup
-from fedanon.types import IntArray, Rng
-
-if TYPE_CHECKING:
-    from fedanon.anonymizers.bounds.classes import PricedClasses
+from fedanon.types import IndexArray, IntArray, Rng
 
 #: chosen on Tarragona, Census and one part of Adult; experiments/benchmarks/cooling.py looks at other tables
 COOLING = {"ncp": Cooling(0.4, 0.015, 0.05), "sse": Cooling(0.3, 0.04, 0.02)}
@@ -147,11 +144,16 @@ class Anneal(GuidedAnonymizer):
         """Independent runs joined with classes that column generation prices low meanwhile; rules are not priced."""
         from fedanon.anonymizers.bounds.classes import ClassSearch
 
-        pricing = ClassSearch(problem, None if self.iterations is not None else SEARCHING * self.seconds)
+        ends = None if self.iterations is not None else time.perf_counter() - prepared + self.seconds
+        pricing = ClassSearch(problem, None if ends is None else SEARCHING * self.seconds)
         runs = self._runs(problem, rng, prepared, SEARCHING)
         if runs[-1].stopped:
             pricing.stop()
             return _best_of(runs), runs
+        if self.objective == "sse":
+            with progress.part(SEARCHING, 1.0):
+                labels, stopped = pricing.partition([(one.cost, one.labels) for one in runs], rng, ends)
+            return labels, [*runs[:-1], runs[-1]._replace(stopped=stopped)]
         priced = pricing.classes(min(found.cost for found in runs))
         problem = replace(problem, start=self._join(problem, runs, priced))
         runs.append(self._polish(problem, rng, prepared, SEARCHING + JOINING + JOINING_PRICED, POLISHING))
@@ -162,7 +164,7 @@ class Anneal(GuidedAnonymizer):
         with progress.part(used, used + share):
             return run(problem, self._pace(problem, share, prepared), self._cooling()._replace(hot=MILD), rng)
 
-    def _join(self, problem: Problem, runs: list[SearchRun], priced: PricedClasses | None = None) -> IntArray:
+    def _join(self, problem: Problem, runs: list[SearchRun], priced: Sequence[IndexArray] = ()) -> IntArray:
         """The best partition from the classes of all runs and the priced; that of the best run if time is short.
 
         The runs are joined alone first: with the priced classes the integer program is much larger, and where it finds
@@ -171,9 +173,9 @@ class Anneal(GuidedAnonymizer):
         found = [one.labels for one in runs]
         joined = recombine(problem, found, self._joining_time(JOINING))
         best = _best_of(runs) if joined is None else joined
-        if priced is None:
+        if not priced:
             return best
-        joined = recombine(problem, [*found, best], self._joining_time(JOINING_PRICED), *priced)
+        joined = recombine(problem, [*found, best], self._joining_time(JOINING_PRICED), priced)
         return best if joined is None else joined
 
     def _joining_time(self, share: float) -> float | None:

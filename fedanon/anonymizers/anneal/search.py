@@ -181,7 +181,6 @@ def recombine(
     found: Sequence[IntArray],
     seconds: float | None,
     more: Sequence[IndexArray] = (),
-    triples: IndexArray | None = None,
 ) -> IntArray | None:
     r"""Solve set partitioning over all classes of ``found`` and ``more``; None if the time is too short to be better.
 
@@ -193,11 +192,10 @@ def recombine(
     Parameters
     ----------
     more : classes by kinds, sorted; see :attr:`~fedanon.anonymizers.anneal.problem.Problem.kinds`.
-    triples : kinds of which at most one class holds two; it follows, and spares the solver much branching.
     """
     try:
         from scipy.optimize import Bounds, LinearConstraint, milp
-        from scipy.sparse import csc_array, csr_array
+        from scipy.sparse import csc_array
     except ImportError:
         raise ConfigError("The 'recombine' parameter of Anneal needs scipy: pip install 'fedanon[harness]'.") from None
 
@@ -207,15 +205,10 @@ def recombine(
     entries = np.ones(ends[-1])
     cover = csc_array((entries, np.concatenate(classes), ends), shape=(len(first) - 1, len(classes)))
     cover.sum_duplicates()
-    constraints = [LinearConstraint(cover, np.diff(first), np.diff(first))]
-    if triples is not None and len(triples):
-        rows = np.repeat(np.arange(len(triples)), 3)
-        held = csr_array((np.ones(rows.size), (rows, triples.ravel())), shape=(len(triples), len(first) - 1)) @ cover
-        constraints.append(LinearConstraint(csr_array(held >= 2, dtype=np.float64), -np.inf, 1))
     limit: dict[str, Any] = {"node_limit": NODES} if seconds is None else {"time_limit": seconds}
     solved = milp(
         costs,
-        constraints=constraints,
+        constraints=LinearConstraint(cover, np.diff(first), np.diff(first)),
         integrality=np.ones(len(costs)),
         bounds=Bounds(0, np.inf),
         options={**limit, "mip_rel_gap": CLOSE},

@@ -1,35 +1,27 @@
-"""Classes worth joining with those an annealer found: the ones that cost hardly more than their prices."""
+"""Column generation beside an annealer, and what comes of it: classes worth joining, or a partition."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from threading import Event, Thread
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from fedanon.anonymizers.bounds.cuts import Tightened, list_groups, tighten
 from fedanon.anonymizers.bounds.generation import Generation, generate
 from fedanon.anonymizers.bounds.ncp import BoxPricing, box_pricing
+from fedanon.anonymizers.bounds.rounding import Rounding
 from fedanon.anonymizers.bounds.sse import SquaredErrors
-from fedanon.types import IndexArray
+from fedanon.types import IndexArray, IntArray, Rng
 
 #: classes per record at most, so that the integer program stays small
 MOST = 5
 #: passes of the exact search where no time limit is given, so that all machines find the same; without and with cuts
 PASSES, CUT_PASSES = 40, 14
-#: share of the time for prices without cuts, and with them
-PLAIN, CUT = 0.6, 0.95
-
-
-class PricedClasses(NamedTuple):
-    """Classes by the kinds of their members, and triples of kinds of which at most one class holds two."""
-
-    classes: list[IndexArray]
-    triples: IndexArray
-
-
-NOTHING = PricedClasses([], np.empty((0, 3), dtype=np.int64))
+#: share of the time for prices without cuts, with them, and for listing classes at these prices
+PLAIN, CUT, LISTED = 0.6, 0.95, 1.1
 
 
 class ClassSearch:
@@ -79,29 +71,38 @@ class ClassSearch:
         self._stop.set()
         self._thread.join()
 
-    def classes(self, cost: float) -> PricedClasses:
-        """Classes whose reduced cost is below the gap between ``cost`` and the bound.
+    def classes(self, cost: float) -> list[IndexArray]:
+        """Classes of boxes, by the kinds of their members, whose reduced cost is below the gap to the bound.
 
         A partition cheaper than ``cost`` can hold no class of a larger one, since all its reduced costs add up to less
         than the gap; those with the smallest are kept.
         """
+        found = self._wait()
+        assert isinstance(found, Generation)
+        reduced = self._pricing.costs(found.members) - found.prices[found.members].sum(axis=1)
+        kept = np.flatnonzero(reduced < cost - found.bound)
+        kept = kept[np.argsort(reduced[kept], kind="stable")][: MOST * self._problem.n]
+        return [found.members[j] for j in kept]
+
+    def partition(
+        self, start: Sequence[tuple[float, IntArray]], rng: Rng, until: float | None
+    ) -> tuple[IntArray, bool]:
+        """A partition of points from the prices and from others with their costs; whether a watcher stopped it."""
+        found = self._wait()
+        assert isinstance(found, Tightened)
+        assert isinstance(self._pricing, SquaredErrors)
+        least, best = min(start, key=lambda one: one[0])
+        list_groups(found, self._pricing, max(least - found.bound, 0.0), self._until(LISTED))
+        rounding = Rounding(self._pricing, found, self._problem.unit)
+        for _, labels in start:
+            rounding.add(labels)
+        dived = rounding.dive()
+        if dived is not None and rounding.cost(dived) < least:
+            best = dived
+        return rounding.improve(best, rng, until)
+
+    def _wait(self) -> Generation | Tightened:
         self._thread.join()
         if self._failed:
             raise self._failed[0]
-        found, most = self._found, MOST * self._problem.n
-        gap = max(cost - found.bound, 0.0)
-        if isinstance(found, Generation):
-            reduced = self._pricing.costs(found.members) - found.prices[found.members].sum(axis=1)
-            return PricedClasses([found.members[j] for j in _least(reduced, gap, most)], NOTHING.triples)
-        assert isinstance(self._pricing, SquaredErrors)
-        list_groups(found, self._pricing, gap, self._until(1.0))
-        pool = found.pool
-        kept = _least(found.reduced(), gap, most)
-        triples, penalties, *_ = found.cuts()
-        return PricedClasses([pool.groups[j, : pool.sizes[j]] for j in kept], triples[penalties > 0])
-
-
-def _least(reduced: Any, gap: float, most: int) -> IndexArray:
-    """Places of the smallest reduced costs below the gap."""
-    kept = np.flatnonzero(reduced < gap)
-    return np.asarray(kept[np.argsort(reduced[kept], kind="stable")][:most])
+        return self._found

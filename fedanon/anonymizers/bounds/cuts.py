@@ -114,7 +114,7 @@ def tighten(state: Generation, deadline: float, listen: Listener, passes: int | 
             found.bound = (value - short) * (1 - ROUNDING)
             found.prices, found.penalties = prices, pool.penalties
         fresh = _add_cuts(pool, share, n)
-        added = _add_groups(pool, pricing, groups)
+        added = add_groups(pool, pricing, groups)
         if short > CLOSE * value and added < 0.02 * n:
             pricing.nodes = min(4 * pricing.nodes, MOST_NODES)
         if not fresh and not added and short <= CLOSE * value and pace == SLOWEST:
@@ -145,11 +145,11 @@ def _first_pool(state: Generation) -> CutPool:
         np.empty((0, 3), dtype=np.int64),
         np.empty(0),
     )
-    _add_groups(pool, pricing, [near, *pricing.extend(near, state.prices, far)])
+    add_groups(pool, pricing, [near, *pricing.extend(near, state.prices, far)])
     return pool
 
 
-def _add_groups(pool: CutPool, pricing: SquaredErrors, groups: list[IndexArray]) -> int:
+def add_groups(pool: CutPool, pricing: SquaredErrors, groups: list[IndexArray]) -> int:
     """Add the groups, one per row or alone, that are not in the pool yet; how many."""
     width = 2 * pricing.k - 1
     rows = [pool.groups]
@@ -231,4 +231,4 @@ def list_groups(found: Tightened, pricing: SquaredErrors, gap: float, deadline: 
             if time.perf_counter() > deadline:
                 break
             groups.append(order[search.price(begin, min(begin + pricing.roots, n), -gap, EACH)])
-    return _add_groups(found.pool, pricing, groups)
+    return add_groups(found.pool, pricing, groups)
