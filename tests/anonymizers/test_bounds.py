@@ -334,6 +334,15 @@ def test_rounded_prices_are_the_optimum_of_groups_far_apart():
     assert rounding.cost(improved) == pytest.approx(best)
 
 
+def test_regions_are_improved_where_prices_are_above_what_classes_cost():
+    values = np.random.default_rng(2).normal(size=(60, 2))
+    start = np.arange(60, dtype=np.int32) // 3
+    rounding = priced(values, 3)
+    rounding.found.prices *= 1.5
+    improved, _ = rounding.improve(start, np.random.default_rng(0), None)
+    assert rounding.cost(improved) < rounding.cost(start)
+
+
 def test_a_watcher_stops_the_improvement_of_regions():
     values = np.random.default_rng(1).normal(size=(200, 3))
     start = np.arange(200, dtype=np.int32) // 4

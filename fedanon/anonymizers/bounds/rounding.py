@@ -190,7 +190,8 @@ class Rounding:
         inside = np.zeros(len(self.pricing.points), dtype=bool)
         members = pool.groups[region]
         inside[members[members >= 0]] = True
-        columns = np.flatnonzero(reduced <= reduced[region].sum() + 1e-12)
+        # prices may be a little too high, so that a class costs less than its own: the region's classes stay in
+        columns = np.flatnonzero(reduced <= np.maximum(reduced[region], 0.0).sum() + 1e-12)
         columns = columns[_within(pool.groups[columns], inside)]
         cover, cuts = self._program(columns, inside)
         constraints = [LinearConstraint(cover, 1, 1)]
