@@ -10,6 +10,7 @@ growing numbers of trials.
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 
 import pandas as pd
@@ -37,10 +38,10 @@ def panel(title: str, x_label: str, y_label: str, points: list[tuple[float, pd.S
 
 
 def reference_panel(found: pd.DataFrame, dataset: str) -> Panel:
-    """A reference set at k = 3: the label holds the seconds."""
+    """A reference set at k = 3."""
     here = found[(found["dataset"] == dataset) & (found["k"] == 3)]
     runs = here[here["grid"].isin(["sooner", "reached"]) & (here["measure"] == "il")]
-    points = [(float(str(label).split()[1]), values["value"]) for label, values in runs.groupby("label")]
+    points = [(float(json.loads(str(one))["seconds"]), values["value"]) for one, values in runs.groupby("settings")]
     bound = float(here.loc[(here["grid"] == "proved") & (here["measure"] == "bound_il"), "value"].iloc[0])
     return panel(f"{SETS[dataset]}, k = 3", "seconds", "IL in %", points, bound)
 

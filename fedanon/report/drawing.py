@@ -208,6 +208,8 @@ def _draw_series(axes: Any, one: Series, *, across: bool) -> None:
     look = style_of(one)
     if one.form == "level":
         axes.axhline(one.y[0], color=look.color, linestyle=look.dash, linewidth=1.4)
+        axes.update_datalim([(0.0, one.y[0])], updatex=False)  # or it may lie on the edge of the panel
+        axes.autoscale_view(scalex=False)
         if one.low:
             axes.axhspan(one.low[0], one.high[0], color=look.color, alpha=0.11, linewidth=0)
         return
