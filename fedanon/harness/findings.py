@@ -408,5 +408,7 @@ def _compare(values: list[Any], signs: list[ast.cmpop]) -> Any:
 
 def _apply(sign: ast.AST, left: Any, right: Any) -> Any:
     if isinstance(left, pd.Series) and isinstance(right, pd.Series) and not left.index.equals(right.index):
-        raise ConfigError("two series of different places cannot be compared")
+        if list(left.index) != list(right.index):
+            raise ConfigError("two series of different places cannot be compared")
+        right = right.set_axis(left.index)  # whole numbers are of another type where some are missing
     return OPERATORS[type(sign)](left, right)
