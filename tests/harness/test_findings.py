@@ -73,7 +73,7 @@ def test_places_must_be_the_same() -> None:
 
 def test_places_are_the_same_whatever_type_of_number_names_them() -> None:
     """Results have rows without k, published tables may have none: one column of k may hold gaps, the other not."""
-    published = pd.DataFrame({"grid": "g", "label": "b", "k": [2, 3, 9], "measure": "ncp", "published": [0.2, 0.2, 0.2]})
+    published = pd.DataFrame({"grid": "g", "label": "b", "k": [2, 3, 9], "measure": "ncp", "published": [0.2] * 3})
     relation = "all(abs(at('ncp', label='b') - published('ncp') - [-0.1, 0.05, 0.3]) < 1e-9)"
     [found] = evaluate_findings([read_finding({"text": "Off.", "holds": relation})], results(), published, "raw")
     assert found.failed == ()

@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from fedanon.anonymizers import progress
 from fedanon.anonymizers.anneal.problem import Problem
+from fedanon.anonymizers.integer_program import choose_classes
 from fedanon.data.groups import Groups
 from fedanon.errors import ConfigError
 from fedanon.types import AnyArray, FloatArray, IndexArray, IntArray, Rng
@@ -194,7 +195,7 @@ def recombine(
     more : classes by kinds, sorted; see :attr:`~fedanon.anonymizers.anneal.problem.Problem.kinds`.
     """
     try:
-        from scipy.optimize import Bounds, LinearConstraint, milp
+        from scipy.optimize import LinearConstraint
         from scipy.sparse import csc_array
     except ImportError:
         raise ConfigError("The 'recombine' parameter of Anneal needs scipy: pip install 'fedanon[harness]'.") from None
@@ -205,17 +206,10 @@ def recombine(
     entries = np.ones(ends[-1])
     cover = csc_array((entries, np.concatenate(classes), ends), shape=(len(first) - 1, len(classes)))
     cover.sum_duplicates()
-    limit: dict[str, Any] = {"node_limit": NODES} if seconds is None else {"time_limit": seconds}
-    solved = milp(
-        costs,
-        constraints=LinearConstraint(cover, np.diff(first), np.diff(first)),
-        integrality=np.ones(len(costs)),
-        bounds=Bounds(0, np.inf),
-        options={**limit, "mip_rel_gap": CLOSE},
-    )
-    if solved.x is None or costs @ np.round(solved.x) > least * (1 + 1e-9):
+    covered = [LinearConstraint(cover, np.diff(first), np.diff(first))]
+    times, _ = choose_classes(costs, covered, most=np.inf, gap=CLOSE, seconds=seconds, nodes=NODES)
+    if times is None or costs @ times > least * (1 + 1e-9):
         return None
-    times = np.round(solved.x).astype(np.int64)
     return _deal([classes[j] for j in np.flatnonzero(times) for _ in range(times[j])], first)
 
 

@@ -25,6 +25,7 @@ import numpy as np
 from fedanon.anonymizers import progress
 from fedanon.anonymizers.bounds.cuts import CutPool, Tightened, add_groups
 from fedanon.anonymizers.bounds.sse import SquaredErrors
+from fedanon.anonymizers.integer_program import choose_classes
 from fedanon.data.groups import Groups
 from fedanon.types import AnyArray, BoolArray, FloatArray, IndexArray, IntArray, Rng
 
@@ -184,7 +185,7 @@ class Rounding:
 
     def _solve(self, region: IndexArray, reduced: FloatArray, until: float | None) -> tuple[IndexArray | None, float]:
         """The best classes for the records of a region, None if they are no better; nodes it took, or infinity."""
-        from scipy.optimize import Bounds, LinearConstraint, milp
+        from scipy.optimize import LinearConstraint
 
         pool = self._pool
         inside = np.zeros(len(self.pricing.points), dtype=bool)
@@ -198,17 +199,10 @@ class Rounding:
         if cuts.shape[0]:
             constraints.append(LinearConstraint(cuts, -np.inf, 1))
         seconds = None if until is None else max(min(LONGEST, until - time.perf_counter()), 0.01)
-        solved = milp(
-            pool.costs[columns],
-            constraints=constraints,
-            integrality=np.ones(len(columns)),
-            bounds=Bounds(0, 1),
-            options={"mip_rel_gap": CLOSE, **({"node_limit": NODES} if seconds is None else {"time_limit": seconds})},
-        )
-        nodes = solved.mip_node_count if solved.status == 0 else np.inf
-        if solved.x is None:
+        times, nodes = choose_classes(pool.costs[columns], constraints, most=1, gap=CLOSE, seconds=seconds, nodes=NODES)
+        if times is None:
             return None, nodes
-        better = columns[solved.x > 0.5]
+        better = columns[times > 0]
         gains = pool.costs[better].sum() < pool.costs[region].sum() * (1 - 1e-12)
         return (better if gains else None), nodes
 
