@@ -20,7 +20,7 @@ from fedanon.anonymizers.bounds.bound import Bound, _boxes, _squared_errors, low
 from fedanon.anonymizers.bounds.cuts import tighten
 from fedanon.anonymizers.bounds.generation import generate
 from fedanon.anonymizers.bounds.relaxation import MOST, cut_blocks, project, relax
-from fedanon.anonymizers.bounds.rounding import Rounding
+from fedanon.anonymizers.bounds.rounding import PriceRounding
 from fedanon.anonymizers.bounds.sse import SquaredErrors
 from fedanon.anonymizers.microaggregation.base import standardized
 from fedanon.anonymizers.microaggregation.mdav import Mdav
@@ -300,7 +300,7 @@ def test_a_client_of_the_thesis_is_near_its_bound():
 def priced(values, k):
     """Prices, penalties and classes of some points, found in a few passes."""
     pricing = SquaredErrors(values, k)
-    return Rounding(pricing, tighten(generate(pricing, np.inf, passes=6), np.inf, lambda _: True, passes=3), 1.0)
+    return PriceRounding(pricing, tighten(generate(pricing, np.inf, passes=6), np.inf, lambda _: True, passes=3), 1.0)
 
 
 @settings(max_examples=30, deadline=None)

@@ -12,7 +12,7 @@ import numpy as np
 from fedanon.anonymizers.bounds.cuts import Tightened, list_groups, tighten
 from fedanon.anonymizers.bounds.generation import Generation, generate
 from fedanon.anonymizers.bounds.ncp import BoxPricing, box_pricing
-from fedanon.anonymizers.bounds.rounding import Rounding
+from fedanon.anonymizers.bounds.rounding import PriceRounding
 from fedanon.anonymizers.bounds.sse import SquaredErrors
 from fedanon.types import IndexArray, IntArray, Rng
 
@@ -93,7 +93,7 @@ class ClassSearch:
         assert isinstance(self._pricing, SquaredErrors)
         least, best = min(start, key=lambda one: one[0])
         list_groups(found, self._pricing, max(least - found.bound, 0.0), self._until(LISTED))
-        rounding = Rounding(self._pricing, found, self._problem.unit)
+        rounding = PriceRounding(self._pricing, found, self._problem.unit)
         for _, labels in start:
             rounding.add(labels)
         dived = rounding.dive()

@@ -45,7 +45,7 @@ CLOSE = 1e-6
 
 
 @dataclass
-class Rounding:
+class PriceRounding:
     """Partitions into priced classes.
 
     Parameters
