@@ -38,8 +38,9 @@ LEFT_OUT = 4.0
 #: records of the first region; it grows by the one factor where it was solved at once, and shrinks by the other where
 #: more than HARD nodes were needed
 RECORDS, GROW, SHRINK, HARD = 120, 1.1, 0.7, 100
-#: seconds per region, or branch-and-bound nodes and number of regions where all machines must find the same
-LONGEST, NODES, REGIONS = 3.0, 300, 150
+#: seconds per region; or branch-and-bound nodes, records at most, and number of regions where all machines must find
+#: the same: beyond some 400 records a region may take a minute
+LONGEST, NODES, LARGEST, REGIONS = 3.0, 100, 400, 60
 #: a gap that is no longer worth closing, as a share of the cost
 CLOSE = 1e-6
 
@@ -116,6 +117,7 @@ class PriceRounding:
         pool, reduced = self._pool, self.found.reduced()
         chosen, size, solved = self._places(labels), float(RECORDS), set[bytes]()
         began, left, total = time.perf_counter(), REGIONS, float(pool.costs[chosen].sum())
+        largest = float(LARGEST if until is None else len(labels))
         while left if until is None else time.perf_counter() < until:
             left -= 1
             if total - self.found.bound <= CLOSE * total:
@@ -123,13 +125,13 @@ class PriceRounding:
             region = self._region(chosen, reduced, int(size), rng)
             key = np.sort(chosen[region]).tobytes()
             if key in solved:
-                size = min(size * GROW, len(labels))
+                size = min(size * GROW, largest)
                 if region.all():
                     break
                 continue
             solved.add(key)
             better, nodes = self._solve(chosen[region], reduced, until)
-            size = min(size * GROW, len(labels)) if nodes <= 1 else size * SHRINK if nodes > HARD else size
+            size = min(size * GROW, largest) if nodes <= 1 else size * SHRINK if nodes > HARD else size
             if better is not None:
                 chosen = np.append(chosen[~region], better)
                 total = float(pool.costs[chosen].sum())
