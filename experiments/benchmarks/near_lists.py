@@ -16,16 +16,16 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from cooling import COLUMNS, read_table
 
 from fedanon.anonymizers.anneal._neighbors import local_scale, metric_blocks, offer_blocks
 from fedanon.anonymizers.anneal.method import COOLING
 from fedanon.anonymizers.anneal.problem import BLOCK, ROUNDS, Problem, make_problem
 from fedanon.anonymizers.anneal.search import Trials, run
-from fedanon.data.schema import Numeric, Role, Schema
 from fedanon.data.table import Table
 
 STORED = Path(__file__).parents[1] / "results" / "near_lists.json"
-ROWS, COLUMNS, K = 50_000, 8, 5
+ROWS, K = 50_000, 5
 TRIALS = (10_000_000, 40_000_000, 160_000_000)
 
 
@@ -33,8 +33,7 @@ def make_table(rows: int) -> Table:
     """Records of independent log-normal numbers."""
     frame = pd.DataFrame(np.exp(np.random.default_rng(1).normal(size=(rows, COLUMNS))))
     frame.columns = [f"c{i}" for i in range(COLUMNS)]
-    columns = (Numeric(n, Role.QUASI_IDENTIFYING, float(c.min()), float(c.max())) for n, c in frame.items())
-    return Table.from_frame(frame, Schema(tuple(columns), one_row_per_person=True))
+    return read_table(frame)
 
 
 def with_block_lists(problem: Problem, table: Table) -> Problem:
