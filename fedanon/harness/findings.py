@@ -264,16 +264,15 @@ def _some(values: Any) -> bool:
 
 
 def places(condition: Any) -> str:
-    """The places where a condition holds, whole numbers in runs: '2 to 21, 85'."""
+    """The places where a condition holds; whole numbers that follow each other as runs: '2 to 21, 85'."""
     chosen = list(condition.index[condition.to_numpy(dtype=bool)])
     if not chosen:
         return "none"
     if not all(isinstance(one, int | np.integer) for one in chosen):
         return ", ".join(" ".join(map(str, one)) if isinstance(one, tuple) else str(one) for one in chosen)
-    known = list(condition.index)
     runs: list[list[int]] = []
     for one in chosen:
-        follows = runs and known.index(one) == known.index(runs[-1][-1]) + 1
+        follows = runs and one == runs[-1][-1] + 1
         runs[-1].append(one) if follows else runs.append([one])
     return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs)
 
@@ -408,7 +407,13 @@ def _compare(values: list[Any], signs: list[ast.cmpop]) -> Any:
 
 def _apply(sign: ast.AST, left: Any, right: Any) -> Any:
     if isinstance(left, pd.Series) and isinstance(right, pd.Series) and not left.index.equals(right.index):
-        if list(left.index) != list(right.index):
+        if _names(left.index) != _names(right.index):
             raise ConfigError("two series of different places cannot be compared")
         right = right.set_axis(left.index)  # whole numbers are of another type where some are missing
     return OPERATORS[type(sign)](left, right)
+
+
+def _names(places: pd.Index) -> list[tuple[Any, ...]]:
+    """The parts of each place; a missing one is equal to a missing one of any type."""
+    split = [place if isinstance(place, tuple) else (place,) for place in places]
+    return [tuple(None if pd.isna(part) else part for part in parts) for parts in split]

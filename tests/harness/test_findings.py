@@ -44,6 +44,7 @@ def say(text: str, **more: object) -> tuple[str, tuple[str, ...]]:
         ("{seeds('ncp', label='a', k=2)} seeds", "2 seeds"),
         ("{count(at('ncp', label='b') < at('ncp', label='a'))}", "2"),
         ("{where(at('ncp', label='b') < at('ncp', label='a'))}", "2 to 3"),
+        ("{where(at('ncp', label='a') > 0.25)}", "3, 9"),
         ("{where(at('ncp', label='a') > 1)}", "none"),
         ("{best(at('ncp', k=2))} and {worst(at('ncp', k=2))}", "b and a"),
         ("{listed(at('ncp', label='a'), '1')}", ".2, .3 and .4"),
@@ -76,6 +77,14 @@ def test_places_are_the_same_whatever_type_of_number_names_them() -> None:
     published = pd.DataFrame({"grid": "g", "label": "b", "k": [2, 3, 9], "measure": "ncp", "published": [0.2] * 3})
     relation = "all(abs(at('ncp', label='b') - published('ncp') - [-0.1, 0.05, 0.3]) < 1e-9)"
     [found] = evaluate_findings([read_finding({"text": "Off.", "holds": relation})], results(), published, "raw")
+    assert found.failed == ()
+
+
+def test_a_place_without_k_is_the_same_in_both_tables() -> None:
+    published = pd.DataFrame({"grid": "g", "label": ["b", "b", "b", "raw"], "k": [2, 3, 9, None], "measure": "ncp"})
+    published["published"] = 1.0
+    relation = "all(at('ncp', label=['b', 'raw']) < published('ncp'))"
+    [found] = evaluate_findings([read_finding({"text": "Less.", "holds": relation})], results(), published, "raw")
     assert found.failed == ()
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fedanon.federated.sources import data_of, whole_table
 from fedanon.fields import parameter
 from fedanon.harness.tasks import TASKS
-from fedanon.harness.tasks.base import CellResult, MethodTask, majority_share
+from fedanon.harness.tasks.base import CellResult, MethodTask
 from fedanon.models.centralized import CLASSIFIERS, fit_predict
 from fedanon.models.encoding import Encoding
 from fedanon.models.scores import classification_scores
@@ -49,7 +49,8 @@ class CentralTask(MethodTask):
             train_features, train_target = train_features[order], train_target[order]
         labels, probability = fit_predict(self.model, train_features, train_target, test_features)
         scores = classification_scores(test_target, labels, probability)
-        return CellResult(scores | {"majority_share": majority_share(data_of(self))})
+        ones = float(test_target.mean())
+        return CellResult(scores | {"majority_share": max(ones, 1 - ones)})  # of the rows that are scored
 
     def _as_published(self) -> Parts:
         table = whole_table(data_of(self))
