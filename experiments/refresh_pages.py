@@ -6,6 +6,7 @@ python experiments/refresh_pages.py        from the root of the repository, afte
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
 from typer.testing import CliRunner
@@ -18,7 +19,7 @@ BLOCK = re.compile(r"(<!-- (fedanon experiment (?:show|summary) .*?) -->\n)(.*?)
 
 def compute(block: re.Match[str]) -> str:
     """The block with what its command prints now."""
-    done = CliRunner().invoke(app, block[2].split()[1:], catch_exceptions=False)
+    done = CliRunner().invoke(app, shlex.split(block[2])[1:], catch_exceptions=False)
     if done.exit_code:
         raise SystemExit(f"{block[2]} ends with code {done.exit_code}:\n{done.output}")
     return f"{block[1]}{done.stdout}{block[4]}"

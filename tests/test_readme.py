@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,7 @@ def test_there_is_a_table() -> None:
 @pytest.mark.parametrize(("command", "table"), TABLES)
 def test_tables_come_from_stored_results(command: str, table: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    assert run(*command.split()[1:]).out == table
+    assert run(*shlex.split(command)[1:]).out == table
 
 
 def test_the_python_example_runs(

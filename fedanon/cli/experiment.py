@@ -88,6 +88,7 @@ def show(
     metrics: Annotated[str | None, typer.Option(help="Metrics a,b,c, or `all`; the main ones by default.")] = None,
     grid: Annotated[str | None, typer.Option(help="Only this grid.")] = None,
     k: Annotated[int | None, typer.Option("--k", help="Only this k, and methods without k.")] = None,
+    by: Annotated[str | None, typer.Option(help="One metric in a column per value of this coordinate, as `k`.")] = None,
     lost: Annotated[bool, typer.Option("--lost", help="Show differences from the baseline, seed by seed.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print a Markdown table.")] = False,
     as_json: options.Json = False,
@@ -121,7 +122,8 @@ def show(
     for name, part in table.groupby("grid", sort=False):
         everything = list(dict.fromkeys(part["measure"]))
         wanted = named or (everything if metrics == "all" else key_metrics(part))
-        tables[str(name)] = _readable(wide(part[part["measure"].isin(wanted)]), wanted)
+        shown = _readable(wide(part[part["measure"].isin(wanted)]), wanted, by)
+        tables[str(name)] = shown if by is None else _spread(shown, wanted, by)
     if markdown:
         _print_markdown(tables)
         return
@@ -142,11 +144,30 @@ def _print_markdown(tables: Mapping[str, pd.DataFrame]) -> None:
         print_markdown(columns, rows)
 
 
-def _readable(table: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
-    """The metrics in the order asked for, and of the coordinates those that tell one row from another."""
+def _readable(table: pd.DataFrame, metrics: list[str], kept: str | None = None) -> pd.DataFrame:
+    """The metrics in the order asked for, and of the coordinates those that tell one row from another, or are kept."""
     there = [name for name in metrics if name in table and table[name].notna().any()]
     place = [name for name in table.columns if name not in metrics and name not in HIDDEN]
-    return table[[n for n in place if n == "label" or len(set(table[n].astype(str))) > 1] + there]
+    return table[[n for n in place if n in ("label", kept) or len(set(table[n].astype(str))) > 1] + there]
+
+
+def _spread(table: pd.DataFrame, metrics: list[str], by: str) -> pd.DataFrame:
+    """A column for every value of a coordinate, which holds the one metric."""
+    import pandas as pd
+
+    if len(metrics) > 1:
+        raise ConfigError(f"--by spreads one metric, and {len(metrics)} were asked for: name it with --metrics.")
+    if by not in table or by in ("label", *metrics):
+        known = ", ".join(name for name in table.columns if name not in ("label", *metrics))
+        raise ConfigError(f"--by {by}: the rows have no such coordinate. Known: {known}.")
+    place = [name for name in table.columns if name not in (by, *metrics)]
+    rows: dict[tuple[str, ...], dict[str, Any]] = {}
+    for found in table.to_dict("records"):
+        at = tuple(str(found[name]) for name in place)
+        row = rows.setdefault(at, {name: found[name] for name in place})
+        row[f"no {by}" if pd.isna(found[by]) else f"{by}={found[by]}"] = found[metrics[0]]
+    first = list(dict.fromkeys(at[0] for at in rows))
+    return pd.DataFrame([rows[at] for at in sorted(rows, key=lambda at: first.index(at[0]))])
 
 
 @app.command()

@@ -54,6 +54,14 @@ def test_run_status_show_diff_list(run: Run, file: Path) -> None:
     rows = run("experiment", "show", folder, "--metrics", "ncp", "--json").json
     assert [(row["label"], row["n"]) for row in rows] == [("mondrian", 2), ("gfkmc", 2), ("original", 2)]
     assert "±" in run("experiment", "show", file).out
+    spread = run("experiment", "show", file, "--metrics", "k_reached", "--by", "k", "--markdown").out.splitlines()
+    assert spread == [
+        "| label | k=5 | no k |",
+        "| --- | --- | --- |",
+        "| mondrian | 5 | - |",
+        "| gfkmc | 5 | - |",
+        "| original | - | 1 |",
+    ]
     lost = run("experiment", "show", file, "--lost", "--metrics", "ncp", "--json").json
     assert lost[0]["mean"] == pytest.approx(rows[0]["mean"])  # the original loses nothing
 
@@ -88,6 +96,8 @@ def test_what_results_do_not_hold_is_named(run: Run, file: Path) -> None:
     run("experiment", "run", file, "--workers", "1")
     assert "no metric color" in run("experiment", "show", file, "--metrics", "color").err
     assert "no grid h" in run("experiment", "show", file, "--grid", "h").err
+    assert "have no such coordinate. Known: k" in run("experiment", "show", file, "--metrics", "ncp", "--by", "age").err
+    assert "name it with --metrics" in run("experiment", "show", file, "--metrics", "ncp,k_reached", "--by", "k").err
 
 
 def test_stale_cells_of_all_experiments_are_run_again(run: Run, file: Path) -> None:
