@@ -165,7 +165,8 @@ def _spread(table: pd.DataFrame, metrics: list[str], by: str) -> pd.DataFrame:
     for found in table.to_dict("records"):
         at = tuple(str(found[name]) for name in place)
         row = rows.setdefault(at, {name: found[name] for name in place})
-        row[f"no {by}" if pd.isna(found[by]) else f"{by}={found[by]}"] = found[metrics[0]]
+        value = found[by]
+        row[f"no {by}" if pd.isna(value) else value if isinstance(value, str) else f"{by}={value}"] = found[metrics[0]]
     first = list(dict.fromkeys(at[0] for at in rows))
     return pd.DataFrame([rows[at] for at in sorted(rows, key=lambda at: first.index(at[0]))])
 
